@@ -139,7 +139,8 @@ export function writeDoubles(source: usize, count: i32, target: usize): i32 {
 }
 
 /**
- * Where the point is beyond the digits: zeros behind them up to 10^21, an exponent elsewhere. Answers what is behind.
+ * Writes a number whose point is outside its digits: with zeros up to 10^21, otherwise with an exponent. Returns the
+ * end.
  */
 function writeFar(target: usize, first: u8, bytes: v128, length: i32, exponent: i32): usize {
   let out = target

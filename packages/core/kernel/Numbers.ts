@@ -101,7 +101,7 @@ function readFloats<Float>(from: usize, limit: usize, target: usize, most: i32):
       continue
     }
 
-    // 16 digits, with zeros behind them where there are less.
+    // 16 digits, padded with zeros on the right.
     const count = numberEnd - negative - points
     const around = v128.bitselect(v128.load(digits), v128.load(digits, 1), v128.load(lanes + 16 - wholeDigits))
     const all = v128.and(i8x16.sub(around, zeros), v128.load(lanes + 16 - min<u32>(count, 16)))

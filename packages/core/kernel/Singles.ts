@@ -128,7 +128,8 @@ export function writeSingles(source: usize, count: i32, target: usize): i32 {
 }
 
 /**
- * Where the point is beyond the digits: zeros behind them up to 10^21, an exponent elsewhere. Answers what is behind.
+ * Writes a number whose point is outside its digits: with zeros up to 10^21, otherwise with an exponent. Returns the
+ * end.
  */
 function writeFar(target: usize, first: u32, rest: u64, length: i32, exponent: i32): usize {
   let out = target
@@ -152,8 +153,8 @@ function writeFar(target: usize, first: u32, rest: u64, length: i32, exponent: i
 }
 
 /**
- * The digits where rounding to 6 of them may be enough, or something is close to a border. What is exactly at a border
- * is no question where the factor is exact: such digits read back to the value if that is even.
+ * Chooses the digits if 6 may suffice, or if a candidate is close to a rounding border. A candidate exactly at a border
+ * is decided only if the factor is exact: such digits read back to the value if the value is even.
  */
 function decided(scaled: u64, half: u64, exponent: i32, fraction: u32): u32 {
   const isExact = exponent >= -5 && exponent <= 8

@@ -97,7 +97,7 @@ export const WithContext = Model.each(Sentiment, () =>
   }),
 )
 
-/** There is no request yet while a handler is built. */
+/** No request exists while a handler is built. */
 export const BuiltWithContext = Model.each(
   Sentiment,
   Effect.map(
@@ -110,7 +110,7 @@ export const BuiltWithContext = Model.each(
 
 export const needs = (withContext: typeof WithContext, built: typeof BuiltWithContext) => {
   const needsTokenizer: Layer.Layer<Sentiment, never, Tokenizer> = withContext
-  // @ts-expect-error nobody provides RequestContext to a layer
+  // @ts-expect-error RequestContext is not available to a layer
   // @effect-diagnostics-next-line missingLayerContext:off
   const closed: Layer.Layer<Sentiment> = built
   return { needsTokenizer, closed }
@@ -190,7 +190,7 @@ const bert = ({ input_ids }: Model.Batched<(typeof Bert)["definition"]["inputs"]
   logits: Tensor.make("FP32", [input_ids.shape[0], 2], new Float32Array(2)),
 })
 
-/** A warm-up may fail the model, unless told otherwise; its samples are those of the model. */
+/** A failed warm-up fails the model by default; its samples have the type of the model. */
 export const warm: Layer.Layer<Bert, Model.WarmUpFailed> = Model.batch(Bert, bert, { warmUp: "zeros" })
 
 export const warmAnyway: Layer.Layer<Bert> = Model.batch(Bert, bert, { warmUp: { onFailure: "ignore" } })
@@ -209,7 +209,7 @@ export const silentTwice: Layer.Layer<Bert> = warmTwice
 
 export const cold: Layer.Layer<Bert> = Model.batch(Bert, bert, { instances: 2 })
 
-/** One that may fail, in the place of one that cannot. */
+/** A layer that may fail instead of one that cannot. */
 export const orUnavailable: Layer.Layer<Bert> = Model.orUnavailable(Bert, warm)
 
 // @ts-expect-error it may fail
@@ -247,7 +247,7 @@ class Translate extends Model.Service<Translate>()("translate", {
   maxBatchSize: 4,
 }) {}
 
-/** An input with a default is one that callers may leave out and handlers have. */
+/** Callers may omit an input with a default; handlers always receive it. */
 export const Translated = Model.each(Translate, ({ TEXT, LANGUAGE, WEIGHTS, STYLE }) => {
   const language: string = LANGUAGE
   const weights: Float32Array = WEIGHTS.data
@@ -288,7 +288,7 @@ export const translating = Effect.gen(function* () {
 export const defaults = () => [
   // @ts-expect-error a default of another type
   Tensor.optional(Tensor.utf8(), { default: 1 }),
-  // @ts-expect-error a default that is none of the labels
+  // @ts-expect-error the default is not a label
   Tensor.optional(Tensor.labels(["a", "b"]), { default: "c" }),
   // @ts-expect-error the elements of INT64 are bigint
   Tensor.optional(Tensor.INT64(2), { default: 1 }),
@@ -303,7 +303,7 @@ export const defaults = () => [
 ]
 
 export const refused = () => {
-  // @ts-expect-error a Schema that does not encode to a tensor is no field
+  // @ts-expect-error a Schema that does not encode to a tensor is not a field
   class NoTensor extends Model.Service<NoTensor>()("no-tensor", { inputs: { x: Schema.String }, outputs: {} }) {}
   class Ragged extends Model.Service<Ragged>()("ragged", {
     inputs: {
@@ -346,7 +346,7 @@ export const refused = () => {
   class WrongKey extends Model.Service<WrongKey>()("wrong-key", {
     inputs,
     outputs: {},
-    // @ts-expect-error an input that there is none of
+    // @ts-expect-error an unknown input
     batching: { groupBy: { inputs: ["temperature"] } },
   }) {}
   const parameters = { language: Schema.optionalKey(Schema.String) }
@@ -377,7 +377,9 @@ it("refuses what a cast has smuggled past the types when the model is declared",
 it("refuses a name that no URL can have, or no line can show", () => {
   const named = (name: string) => () => Model.Service<Bert>()(name, { inputs: {}, outputs: {} })
   for (const name of ["", ".", "..", "a/b", "a\nb", "\0", "\ud800"]) {
-    expect(named(name)).toThrow(`${JSON.stringify(name)} cannot be the name of a model: it is one part of`)
+    expect(named(name)).toThrow(
+      `${JSON.stringify(name)} is not a valid model name: a name must be one segment of a URL path`,
+    )
   }
   for (const name of ["...", "a.b", "all kinds", "модель", "100%", "a?b#c"]) expect(named(name)).not.toThrow()
 })

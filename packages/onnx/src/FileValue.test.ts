@@ -33,7 +33,7 @@ it.each<readonly [DataType, MessageInitShape<typeof TensorProtoSchema>, ArrayLik
   ]).toEqual([[2], expected])
 })
 
-it("what lies elsewhere, or is not as much as its dims say, has none", () => {
+it("a value in another file, or with a wrong size, is undefined", () => {
   expect(read("FP32", { dataLocation: Location.EXTERNAL })).toBeUndefined()
   expect(read("FP32", { floatData: [1] })).toBeUndefined()
   expect(read("BYTES", { stringData: [] })).toBeUndefined()

@@ -95,5 +95,5 @@ export const decode = (
 const misshapen = (spec: TensorSpec, dims: ReadonlyArray<number>, maxBatchSize: number, rows: number) => {
   const [batching, expected] = maxBatchSize > 0 ? [1, [rows, ...spec.dims]] : [0, spec.dims]
   const right = matches(spec.dims, dims, batching) && (batching === 0 || dims[0] === rows)
-  return right ? undefined : `came out as [${dims}], but is declared as ${print(spec.datatype, expected)}`
+  return right ? undefined : `has shape [${dims}], but is declared as ${print(spec.datatype, expected)}`
 }

@@ -8,17 +8,16 @@ import type { Instance } from "@nereid/core/internal/instance/Instance"
 import type * as InstanceSet from "@nereid/core/internal/instance/InstanceSet"
 import * as Supervisor from "@nereid/core/internal/instance/Supervisor"
 import { Effect, type Scope } from "effect"
-import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
-import * as OnnxFile from "./OnnxFile.ts"
+import * as ModelSource from "./ModelSource.ts"
 import * as OnnxLoadError from "./OnnxLoadError.ts"
 import * as SessionPlan from "./SessionPlan.ts"
 import { mismatches } from "./SignatureCheck.ts"
 import * as Slots from "./Slots.ts"
 import * as WorkerInstance from "./WorkerInstance.ts"
 import type { GraphOptimization } from "./SessionProtocol.ts"
-import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
+/** The file, and options of its sessions. */
 export interface OnnxOptions {
   /** Path or file URL; a relative path is relative to the working directory. */
   readonly file: string | URL
@@ -49,6 +48,8 @@ export interface OnnxOptions {
 export interface InstanceSessionOptions extends Omit<OnnxOptions, "instances" | "providers"> {
   /** Inputs that every batch provides, although the file has values for them. Default: none. */
   readonly requiredInputs?: ReadonlyArray<string>
+  /** Paths of the model's files with weights. */
+  readonly weightFiles: ReadonlyArray<string>
 }
 
 /** Returns the instances of a model after checking its file. Tests pass another `spawn` to access the threads. */
@@ -63,11 +64,11 @@ export const source = Effect.fnUntraced(function* (
     SessionPlan.providersProblem("providers", options.providers) ??
     Supervisor.wrongRestart(options.restart)
   if (reason !== undefined) return yield* OnnxLoadError.make(definition.name, file, reason)
-  yield* check(definition, file)
+  const { weightFiles } = yield* checked(definition, file)
   const { plan, providers } = SessionPlan.make(definition, options.instances, options.providers)
   return {
     plan,
-    build: ({ details }) => session(definition, options, details.name, providers(details), spawn),
+    build: ({ details }) => session(definition, { ...options, weightFiles }, details.name, providers(details), spawn),
     isConcurrent: true,
   }
 })
@@ -91,7 +92,10 @@ export const session = (
     memoryArena: options.memoryArena ?? true,
     providers,
   }
-  const start = WorkerInstance.start({ name, definition, session: sessionSettings, spawn })
+  const start = ModelSource.check(sessionSettings.file, options.weightFiles).pipe(
+    Effect.mapError((reason) => OnnxLoadError.make(definition.name, sessionSettings.file, reason)),
+    Effect.andThen(WorkerInstance.start({ name, definition, session: sessionSettings, spawn })),
+  )
   return Supervisor.make({ name, concurrency: () => Slots.slotCount, start, restart: options.restart ?? {} })
 }
 
@@ -104,25 +108,18 @@ const wrongCount = (options: OnnxOptions): string | undefined => {
   return SessionPlan.problem(options.instances)
 }
 
-/** Fails unless the file exists, is an ONNX model, and has the declared signature. */
-const check = Effect.fn("Instances.check")(function* (definition: Definition<Fields, Fields>, file: string) {
+/** Fails unless the file is an ONNX model that has the declared signature. */
+const checked = Effect.fn("Instances.check")(function* (definition: Definition<Fields, Fields>, file: string) {
   const { name, signature, maxBatchSize } = definition
-  const different = mismatches(signature, maxBatchSize, yield* readSignature(name, file))
-  if (different.length === 0) return
-  const reason = `its signature is not the declared one:\n  ${different.join("\n  ")}`
+  const source = yield* Effect.mapError(ModelSource.read(file), (problem) =>
+    OnnxLoadError.make(
+      name,
+      file,
+      problem._tag === "NotOnnx" ? `it is not an ONNX model: ${problem.message}` : ModelSource.reason(problem),
+    ),
+  )
+  const different = mismatches(signature, maxBatchSize, source.signature)
+  if (different.length === 0) return source
+  const reason = `its signature differs from the declaration:\n  ${different.join("\n  ")}`
   return yield* OnnxLoadError.make(name, file, reason, different)
 })
-
-const readSignature = Effect.fnUntraced(function* (model: string, file: string) {
-  const bytes = yield* Effect.tryPromise({
-    try: (signal) => readFile(file, { signal }),
-    catch: (error) => OnnxLoadError.make(model, file, unreadable(error)),
-  })
-  return yield* Effect.try({
-    try: () => OnnxFile.signature(bytes),
-    catch: (error) => OnnxLoadError.make(model, file, `it is not an ONNX model: ${errorMessage(error)}`),
-  })
-})
-
-const unreadable = (error: unknown): string =>
-  error instanceof Error && "code" in error && error.code === "ENOENT" ? "there is no such file" : errorMessage(error)

@@ -2,8 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Duration, Effect, Fiber, Layer, Logger } from "effect"
+import { dirname, join } from "node:path"
 import type { Worker } from "node:worker_threads"
-import { addSub, file, model, node, reshapeToPairs, value } from "../../../test/fixtures/onnx.ts"
+import { hasFifos, makeFifo } from "../../../test/fixtures/fifo.ts"
+import { addSub, external, file, model, node, reshapeToPairs, value } from "../../../test/fixtures/onnx.ts"
 import { Onnx } from "./index.ts"
 import { instances } from "./Instances.fixture.ts"
 import type { OnnxOptions } from "./Instances.ts"
@@ -49,16 +51,37 @@ describe("files", () => {
   it.live("that are not there", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Layer.build(Onnx.layer(AddSub, { file: "no/such/model.onnx" })))
-      assert.equal(error.message, "cannot load model 'add_sub' from 'no/such/model.onnx': there is no such file")
+      assert.equal(error.message, "cannot load model 'add_sub' from 'no/such/model.onnx': the file does not exist")
     }),
   )
 
-  it.live("that are no models", () =>
+  it.live("that are not models", () =>
     Effect.gen(function* () {
-      assert.match((yield* failure(new Uint8Array())).reason, /^it is not an ONNX model: it holds no graph/)
-      const broken = "it is not an ONNX model: its bytes are cut short, or of another format"
+      assert.match((yield* failure(new Uint8Array())).reason, /^it is not an ONNX model: the file contains no graph/)
+      const broken = "it is not an ONNX model: the file is truncated or has another format"
       assert.equal((yield* failure(new TextEncoder().encode("no model"))).reason, broken)
       assert.equal((yield* failure(good.subarray(0, 100))).reason, broken)
+    }),
+  )
+
+  // ONNX Runtime would wait for them in its thread, which cannot be ended.
+  it.live.runIf(hasFifos)("with weights that are not in a regular file", () =>
+    Effect.gen(function* () {
+      const dims = ["batch", 4]
+      const bytes = model({
+        inputs: [value("A", "FP32", dims), value("B", "FP32", dims)],
+        outputs: [value("SUM", "FP32", dims), value("DIFFERENCE", "FP32", dims)],
+        nodes: [node("Add", ["A", "W"], ["SUM"]), node("Sub", ["A", "B"], ["DIFFERENCE"])],
+        initializers: [external("W", "FP32", [4], "weights.bin")],
+      })
+      const path = yield* file(bytes)
+      const { spawn, started } = counting()
+      const weights = join(dirname(path), "weights.bin")
+      const load = Effect.flip(Effect.scoped(instances(AddSub.definition, { file: path }, spawn)))
+      assert.include((yield* load).message, `weight file ${weights}: the file does not exist`)
+      makeFifo(weights)
+      assert.include((yield* load).message, `weight file ${weights}: it is a FIFO, expected a regular file`)
+      assert.equal(started(), 0)
     }),
   )
 
@@ -66,7 +89,7 @@ describe("files", () => {
     Effect.gen(function* () {
       const { error, reason } = yield* failure(addSub("FP32", [1, 5]))
       assert.lengthOf(error.mismatches, 4)
-      assert.equal(reason, `its signature is not the declared one:\n  ${error.mismatches.join("\n  ")}`)
+      assert.equal(reason, `its signature differs from the declaration:\n  ${error.mismatches.join("\n  ")}`)
     }),
   )
 
@@ -142,7 +165,10 @@ describe("execution providers", () => {
       const layer = Onnx.layer(AddSub, { file: path, providers: ["cuda", "cpu"] })
       const { SUM } = yield* Effect.provide(program, layer)
       assert.deepEqual([...SUM.data], [2, 4, 6, 8])
-      assert.match(JSON.stringify(logged), /Warn.*Instance add_sub_0_0 falls back: execution provider cuda: /)
+      assert.match(
+        JSON.stringify(logged),
+        /Warn.*Instance add_sub_0_0 uses a fallback execution provider: execution provider cuda: /,
+      )
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 })

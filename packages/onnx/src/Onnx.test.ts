@@ -181,7 +181,7 @@ for (const [datatype, fixed, dynamic] of fields) {
           const request = { id: "", inputs, rows: 2, parameters: noParameters, deadline: undefined }
           const { outputs } = yield* infer(model.calls, request)
           assert.deepEqual(
-            outputs.map(({ datatype, shape }) => [datatype, ...shape]),
+            outputs.map((tensor) => [tensor?.datatype, ...(tensor?.shape ?? [])]),
             [
               [datatype, 2, 4],
               [datatype, 2, 4],
@@ -314,7 +314,7 @@ class NonZero extends Model.Service<NonZero>()("non_zero", {
   outputs: { INDICES: Tensor.INT64(1, "count") },
 }) {}
 
-it.live("an output whose shape only the run tells", () =>
+it.live("an output whose shape is known only after the run", () =>
   using(
     nonZero(),
     (path) => Onnx.layer(NonZero, { file: path }),

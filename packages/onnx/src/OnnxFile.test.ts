@@ -23,7 +23,7 @@ const holding = (file: string) =>
     attribute: [create(AttributeProtoSchema, { name: "value", t: weights(file) })],
   })
 
-it("weights are in files of their own wherever a tensor may stand: each file once", () => {
+it("lists every external weight file once, wherever a tensor may be", () => {
   const branch = create(GraphProtoSchema, { initializer: [weights("branch")], node: [holding("nested/constant")] })
   const graph = create(GraphProtoSchema, {
     initializer: [weights("graph"), weights("graph"), initializer("here", "FP32", [1], Float32Array.of(1))],

@@ -66,9 +66,25 @@ const elementTypeNames = new Map(Object.entries(ElementType).map(([name, number]
  * is optional; before IR version 4, all weights are listed as inputs, and such an input is ignored.
  * @throws Error if the bytes are not a model
  */
-export const signature = (bytes: Uint8Array): FileSignature => {
-  const { graph, irVersion } = parsed(bytes)
-  if (graph === undefined) throw new Error("it holds no graph")
+export const signature = (bytes: Uint8Array): FileSignature => signatureOf(parsed(bytes))
+
+/**
+ * Returns the paths of external weight files, relative to the model's folder.
+ * @throws Error if the bytes are not a model
+ */
+export const externalFiles = (bytes: Uint8Array): ReadonlyArray<string> => externalFilesOf(parsed(bytes))
+
+/**
+ * Returns both.
+ * @throws Error if the bytes are not a model
+ */
+export const read = (bytes: Uint8Array) => {
+  const model = parsed(bytes)
+  return { signature: signatureOf(model), externalFiles: externalFilesOf(model) }
+}
+
+const signatureOf = ({ graph, irVersion }: ModelProto): FileSignature => {
+  if (graph === undefined) throw new Error("the file contains no graph")
   const constants = new Set(graph.initializer.map(({ name }) => name))
   for (const { values } of graph.sparseInitializer) if (values !== undefined) constants.add(values.name)
   return {
@@ -78,12 +94,7 @@ export const signature = (bytes: Uint8Array): FileSignature => {
   }
 }
 
-/**
- * Returns the paths of external weight files, relative to the model's folder.
- * @throws Error if the bytes are not a model
- */
-export const externalFiles = (bytes: Uint8Array): ReadonlyArray<string> => {
-  const { graph, functions } = parsed(bytes)
+const externalFilesOf = ({ graph, functions }: ModelProto): ReadonlyArray<string> => {
   const tensors = [
     ...(graph === undefined ? [] : tensorsOf(graph)),
     ...functions.flatMap(({ node }) => tensorsOfNodes(node)),
@@ -99,7 +110,7 @@ const parsed = (bytes: Uint8Array): ModelProto => {
     return fromBinary(ModelProtoSchema, bytes, { readUnknownFields: false })
   } catch (error) {
     // The parser's own words are about the wire.
-    throw new Error("its bytes are cut short, or of another format", { cause: error })
+    throw new Error("the file is truncated or has another format", { cause: error })
   }
 }
 

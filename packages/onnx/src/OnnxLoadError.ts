@@ -4,6 +4,7 @@
  */
 import { Data } from "effect"
 
+/** An .onnx file cannot be loaded, or its signature is not the declared one. */
 export class OnnxLoadError extends Data.TaggedError("OnnxLoadError")<{
   /** Names the model and the file. */
   readonly message: string

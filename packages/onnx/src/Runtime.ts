@@ -10,6 +10,7 @@ import {
   TensorProto_DataType as ElementType,
   ValueInfoProtoSchema,
 } from "@nereid/protocol/onnx"
+import * as RuntimePackage from "./RuntimePackage.ts"
 
 export interface RuntimeCheck {
   readonly version: string
@@ -20,10 +21,9 @@ export interface RuntimeCheck {
   readonly difference: ReadonlyArray<number>
 }
 
-/** Adds and subtracts, on the CPU; rejects where the runtime cannot be loaded, or does not run. */
+/** Adds and subtracts on the CPU. Rejects if the runtime cannot be loaded (RuntimeNotInstalled) or does not run. */
 export const addSub = async (one: ReadonlyArray<number>, other: ReadonlyArray<number>): Promise<RuntimeCheck> => {
-  // Imported lazily, because its native part is missing on some machines and would fail the import.
-  const { InferenceSession, Tensor, env, listSupportedBackends } = await import("onnxruntime-node")
+  const { InferenceSession, Tensor, env, listSupportedBackends } = await RuntimePackage.load()
   const session = await InferenceSession.create(graph(), { executionProviders: ["cpu"] })
   const tensor = (data: ReadonlyArray<number>) => new Tensor("float32", Float32Array.from(data), [data.length])
   try {

@@ -7,6 +7,7 @@ import type { MessagePort } from "node:worker_threads"
 import type { Provider } from "./Provider.ts"
 import type { Layout } from "./Slots.ts"
 
+/** Graph optimization levels of ONNX Runtime. */
 export type GraphOptimization = "disabled" | "basic" | "extended" | "layout" | "all"
 
 export interface SessionOptions {

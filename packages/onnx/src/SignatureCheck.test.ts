@@ -68,10 +68,10 @@ test("a scalar has no batch dimension", () => {
   )
 })
 
-test("what the file requires cannot be optional, unless there is a default", () => {
+test("an input that the file requires cannot be optional without a default", () => {
   const { inputs, outputs } = fp32(4)
   assert.deepEqual(check({ inputs: { ...inputs, B: Tensor.optional(inputs.B) }, outputs }, addSub("FP32", [4])), [
-    "input 'B': expected FP32[4], found FP32[4], which the file requires, but the declaration has as optional, without a default",
+    "input 'B': expected FP32[4], found FP32[4], which the file requires, but the declaration makes optional without a default",
   ])
   const preset = { ...inputs, B: Tensor.optional(inputs.B, { default: 1 }) }
   assert.deepEqual(check({ inputs: preset, outputs }, addSub("FP32", [4])), [])

@@ -40,7 +40,7 @@ const difference = (kind: Kind, spec: TensorSpec, maxBatchSize: number, tensor: 
   if (spec.datatype !== tensor.datatype) return ""
   if (spec.datatype === "BF16") return ", but onnxruntime-node has no BF16 tensors"
   if (kind === "input" && spec.optional && spec.default === undefined) {
-    return ", which the file requires, but the declaration has as optional, without a default"
+    return ", which the file requires, but the declaration makes optional without a default"
   }
   if (tensor.dims === undefined) return undefined
   if (maxBatchSize === 0) return fits(spec.dims, tensor.dims) ? undefined : ""

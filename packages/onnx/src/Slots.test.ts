@@ -38,7 +38,7 @@ test("an input that goes out again has no slot", () => {
   assert.isUndefined(Slots.layout(signature({ A: Tensor.FP32(2) }, { A: Tensor.FP32(2) }), 8))
 })
 
-test("a slot takes as many rows as its greatest size allows, and there is none where that is not one", () => {
+test("a slot holds as many rows as its maximum size allows; there is no slot if that is less than one", () => {
   const image = signature({ A: Tensor.FP32(1024) })
   assert.equal(Slots.layout(image, 100, 64 * 1024)?.rows, 15)
   assert.isAtMost(Slots.layout(image, 100, 64 * 1024)?.slotBytes ?? Infinity, 64 * 1024)

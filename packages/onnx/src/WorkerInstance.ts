@@ -66,7 +66,7 @@ export const start = (options: WorkerInstanceOptions): Effect.Effect<WorkerInsta
     try {
       worker = options.spawn({ name, workerData, transferList: [port2] })
     } catch (error) {
-      return fail(`its worker thread does not start: ${errorMessage(error)}`)
+      return fail(`the worker thread failed to start: ${errorMessage(error)}`)
     }
     let reason: string | undefined
     const onError = (error: unknown) => (reason = `its worker thread died: ${errorMessage(error)}`)
@@ -89,9 +89,13 @@ export const start = (options: WorkerInstanceOptions): Effect.Effect<WorkerInsta
   })
   return Effect.uninterruptible(load).pipe(
     Effect.tap(({ refused }) =>
-      Effect.forEach(refused, (reason) => Effect.logWarning(`Instance ${name} falls back: ${reason}`), {
-        discard: true,
-      }),
+      Effect.forEach(
+        refused,
+        (reason) => Effect.logWarning(`Instance ${name} uses a fallback execution provider: ${reason}`),
+        {
+          discard: true,
+        },
+      ),
     ),
     Effect.map(({ instance }) => instance),
     Effect.uninterruptible,
@@ -278,7 +282,7 @@ export class WorkerInstance implements Supervised {
     this.#takeDone()
     this.#state = "exited"
     this.#port.close()
-    // Ends a pending waitAsync, which would hold the memory for ever.
+    // Ends a pending waitAsync, which would keep the memory alive.
     Atomics.notify(this.#control, Slots.DONE)
     const { name } = this.#definition
     const message = `the worker thread of model '${name}' died while it had this batch: ${reason}`

@@ -72,8 +72,7 @@ const control = ({ control }: OpenRepository) => {
 /** Calls a model and returns the outputs in signature order. The first input determines the number of rows. */
 export const callModel = (model: RunningModel, inputs: ReadonlyArray<TypedTensor | undefined>) => {
   const rows = model.description.maxBatchSize > 0 ? (inputs.find((tensor) => tensor !== undefined)?.shape[0] ?? 1) : 1
-  return Effect.map(
-    infer(model.calls, { id: "", inputs, rows, parameters: {}, deadline: undefined }),
-    ({ outputs }) => outputs,
+  return Effect.map(infer(model.calls, { id: "", inputs, rows, parameters: {}, deadline: undefined }), ({ outputs }) =>
+    outputs.filter((tensor) => tensor !== undefined),
   )
 }

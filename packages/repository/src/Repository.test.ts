@@ -68,7 +68,7 @@ describe("at the start", () => {
     }),
   )
 
-  it.live("versions are those of the policy, and the highest answers where none is asked for", () =>
+  it.live("serves the versions of the policy, and the highest by default", () =>
     Effect.gen(function* () {
       const fixture = yield* repository
       for (const version of [1, 2, 10]) fixture.adding("latest", version, version)
@@ -93,7 +93,7 @@ describe("at the start", () => {
     }),
   )
 
-  it.live("what else lies in a repository is left alone, and links are followed", () =>
+  it.live("ignores other files in a repository, and follows links", () =>
     Effect.gen(function* () {
       const fixture = yield* repository
       fixture.adding("plain", 1, 1, "version_policy { specific { versions: [ 1, 9 ] } }")
@@ -114,6 +114,7 @@ describe("at the start", () => {
       const { index, call } = yield* Effect.provide(open(fixture), Logger.layer([logger]))
       const entries = index().map(({ name, version, state }) => `${name} ${version} ${state}`)
       expect(entries).toEqual([
+        "dangling undefined UNAVAILABLE",
         "elsewhere 7 READY",
         "file 1 READY",
         "linked 1 READY",
@@ -128,40 +129,42 @@ describe("at the start", () => {
       expect(warnings.map(String).toSorted()).toEqual(
         ["0", "02", "x"].map(
           (name) =>
-            `Model 'plain': directory '${name}' is ignored, as versions are numbers above 0, without leading zeros`,
+            `Model 'plain': directory '${name}' is ignored: a version is a number above 0 without leading zeros`,
         ),
       )
     }),
   )
 
-  it.live("a version that cannot be completed leaves the others, at the start; later, what was there stays", () =>
-    Effect.gen(function* () {
-      const fixture = yield* repository
-      const all = "version_policy { all {} }"
-      fixture.adding("m", 1, 1, all)
-      fixture.write("m/2/model.onnx", "no model")
-      fixture.adding("other", 1, 1, all)
-      const { index, call, load } = yield* open(fixture, { control: "explicit", load: ["*"] })
-      const junk = expect.stringMatching(/\/m\/2\/model\.onnx is not an ONNX model: /)
-      expect(index()).toEqual([
-        { name: "m", version: "1", state: "READY", reason: "" },
-        { name: "m", version: "2", state: "UNAVAILABLE", reason: junk },
-        { name: "other", version: "1", state: "READY", reason: "" },
-      ])
-      expect(yield* call("m")).toBe(1)
-      fixture.adding("m", 2, 22)
-      yield* load("m")
-      expect([yield* call("m"), yield* call("m", "1")]).toEqual([22, 1])
-      fixture.write("other/2/model.onnx", "no model")
-      fixture.adding("other", 1, 10)
-      expect((yield* Effect.flip(load("other"))).message).toMatch(
-        /^load failed for model 'other': version 2 is at UNAVAILABLE state: .*\/2\/model\.onnx is not an ONNX model: .*;$/,
-      )
-      expect(yield* call("other")).toBe(1)
-    }),
+  it.live(
+    "with partialModelLoad, a version that cannot be completed leaves the others, at the start; later, what was there stays",
+    () =>
+      Effect.gen(function* () {
+        const fixture = yield* repository
+        const all = "version_policy { all {} }"
+        fixture.adding("m", 1, 1, all)
+        fixture.write("m/2/model.onnx", "no model")
+        fixture.adding("other", 1, 1, all)
+        const { index, call, load } = yield* open(fixture, { control: "explicit", load: ["*"], partialModelLoad: true })
+        const junk = expect.stringMatching(/\/m\/2\/model\.onnx is not an ONNX model: /)
+        expect(index()).toEqual([
+          { name: "m", version: "1", state: "READY", reason: "" },
+          { name: "m", version: "2", state: "UNAVAILABLE", reason: junk },
+          { name: "other", version: "1", state: "READY", reason: "" },
+        ])
+        expect(yield* call("m")).toBe(1)
+        fixture.adding("m", 2, 22)
+        yield* load("m")
+        expect([yield* call("m"), yield* call("m", "1")]).toEqual([22, 1])
+        fixture.write("other/2/model.onnx", "no model")
+        fixture.adding("other", 1, 10)
+        expect((yield* Effect.flip(load("other"))).message).toMatch(
+          /^load failed for model 'other': version 2 is at UNAVAILABLE state: .*\/2\/model\.onnx is not an ONNX model: .*;$/,
+        )
+        expect(yield* call("other")).toBe(1)
+      }),
   )
 
-  it.live("what cannot be read is the failure of its model, also later, and of no other", () =>
+  it.live("an unreadable file fails only its model, at start and later", () =>
     Effect.gen(function* () {
       const fixture = yield* repository
       fixture.adding("good", 1, 1)
@@ -172,12 +175,12 @@ describe("at the start", () => {
       const { index, isReady, load, call } = yield* open(fixture, { ...explicit, load: ["*"] })
       expect(index()).toEqual([
         { name: "circle", version: "1", state: "UNAVAILABLE", reason: expect.stringContaining("ELOOP") },
-        { name: "folder", version: "1", state: "UNAVAILABLE", reason: expect.stringContaining("EISDIR") },
+        { name: "folder", version: "1", state: "UNAVAILABLE", reason: expect.stringContaining("it is a directory") },
         { name: "good", version: "1", state: "READY", reason: "" },
       ])
       expect(isReady()).toBe(false)
       const { message } = yield* Effect.flip(load("circle"))
-      expect(message).toMatch(/^load failed for model 'circle': cannot read .*ELOOP/)
+      expect(message).toMatch(/^load failed for model 'circle': version 1 is at UNAVAILABLE state: cannot read .*ELOOP/)
       expect(yield* call("good")).toBe(1)
     }),
   )
@@ -192,6 +195,9 @@ describe("at the start", () => {
       fixture.write("broken/1/model.onnx", "no model")
       fixture.write("empty/1/readme.txt", "nothing here")
       fixture.write("python/1/model.py", "")
+      fixture.write("rewritten/1/model.py", "")
+      fixture.write("rewritten/1/model.ts", "export default {}")
+      fixture.write("rewritten/config.pbtxt", 'backend: "python"')
       fixture.write("none/config.pbtxt", 'backend: "onnxruntime"')
       fixture.write("absent/1/weights.bin", "")
       fixture.write("absent/config.pbtxt", 'backend: "onnxruntime"')
@@ -205,7 +211,9 @@ describe("at the start", () => {
         broken: expect.stringMatching(/^UNAVAILABLE: .*model\.onnx is not an ONNX model/),
         empty: "UNAVAILABLE: must specify 'platform' or 'backend' for 'empty'",
         python:
-          "UNAVAILABLE: model.py needs Triton's Python backend, which is no part of this server: a model.ts has the same",
+          'UNAVAILABLE: this server has no Python backend: rewrite model.py as model.ts; if config.pbtxt has backend: "python", write backend: "nereid" instead',
+        rewritten:
+          'UNAVAILABLE: this server has no Python backend: to run model.ts, write backend: "nereid" instead of backend: "python" in config.pbtxt',
         none: "UNAVAILABLE: at least one version must be available under the version policy of model 'none'",
         absent: `UNAVAILABLE: unable to find '${fixture.path}/absent/1/model.onnx'`,
       })
@@ -214,7 +222,7 @@ describe("at the start", () => {
     }),
   )
 
-  it.live("a bad model ends the start where that is asked for, with all reasons", () =>
+  it.live("an invalid model ends the start if configured, with all reasons", () =>
     Effect.gen(function* () {
       const fixture = yield* repository
       fixture.adding("good", 1, 1)
@@ -241,7 +249,7 @@ describe("at the start", () => {
       yield* begin
       expect(index()).toMatchObject([
         { name: "both", state: "UNAVAILABLE", reason: "model appears in two or more repositories" },
-        { name: "code", state: "UNAVAILABLE", reason: "a model of this name is in code, too" },
+        { name: "code", state: "UNAVAILABLE", reason: "a model of this name is also defined in code" },
         { name: "one", state: "READY" },
         { name: "two", state: "READY" },
       ])
@@ -261,7 +269,7 @@ describe("explicit control", () => {
         expect((yield* Effect.flip(load(name))).message).toContain(`'${name}'`)
         expect(yield* Effect.flip(unload(name))).toMatchObject({
           _tag: "ExecutionFailed",
-          message: `failed to unload '${name}', versions that are still available: 1: it is in code, and stays`,
+          message: `failed to unload '${name}', versions that are still available: 1: the model is defined in code`,
         })
       }
       expect(registry.models).toEqual(models)
@@ -269,7 +277,7 @@ describe("explicit control", () => {
     }),
   )
 
-  it.live("loads what it is told to, and shows what there is besides", () =>
+  it.live("loads the requested models, and lists the others", () =>
     Effect.gen(function* () {
       const fixture = yield* repository
       fixture.adding("a", 1, 1)
@@ -291,7 +299,7 @@ describe("explicit control", () => {
     }),
   )
 
-  it.live("'*' loads all there are", () =>
+  it.live("'*' loads all models", () =>
     Effect.gen(function* () {
       const fixture = yield* repository
       fixture.adding("a", 1, 1)
@@ -306,12 +314,18 @@ describe("explicit control", () => {
     ["", "InvalidRequest", "Model name cannot be empty. Please enter a valid name to deploy."],
     ["../a", "InvalidRequest", "invalid model name '../a', model name must not contain path traversal characters"],
     ["..", "InvalidRequest", "invalid model name '..', model name must not contain path traversal characters"],
+    [" ..", "InvalidRequest", "invalid model name ' ..', model name must not contain path traversal characters"],
+    [" ", "InvalidRequest", "Model name cannot be empty. Please enter a valid name to deploy."],
     [
       "bad",
       "InvalidRequest",
       /^load failed for model 'bad': version 1 is at UNAVAILABLE state: model 'bad', tensor 'X'.*;$/,
     ],
-    ["text", "InvalidRequest", /^load failed for model 'text': failed to read text proto from .*:1:1: /],
+    [
+      "text",
+      "InvalidRequest",
+      /^failed to load 'text', failed to poll from model repository: failed to read text proto from .*:1:1: /,
+    ],
   ] as const)("of '%s' is refused", ([name, tag, message]) =>
     Effect.gen(function* () {
       const fixture = yield* repository
@@ -344,7 +358,7 @@ describe("explicit control", () => {
     }),
   )
 
-  it.live("what becomes of each load and unload is logged", () =>
+  it.live("logs the result of each load and unload", () =>
     Effect.gen(function* () {
       const fixture = yield* repository
       fixture.adding("good", 1, 1)
@@ -364,7 +378,7 @@ describe("explicit control", () => {
     }),
   )
 
-  it.live("what could not be loaded is tried again by the next load, and fails again", () =>
+  it.live("the next load retries failed models, which fail again", () =>
     Effect.gen(function* () {
       const fixture = yield* repository
       fixture.adding("m", 1, 1, "version_policy { all {} }")
@@ -511,16 +525,18 @@ describe("explicit control", () => {
           (overrides) => Effect.map(Effect.flip(load("m", overrides)), ({ message }) => message),
         )
         expect(refusals).toEqual([
-          expect.stringMatching(/^load failed for model 'm': Invalid config override: /),
-          expect.stringMatching(/^load failed for model 'm': Invalid config override: .*"foo"/),
-          "load failed for model 'm': override model directory requires the parameter 'config'",
-          "load failed for model 'm': invalid file '../x', which is not below the directory of model 'm'",
+          expect.stringMatching(/^failed to load 'm', failed to poll from model repository: Invalid config override: /),
+          expect.stringMatching(
+            /^failed to load 'm', failed to poll from model repository: Invalid config override: .*"foo"/,
+          ),
+          "failed to load 'm', failed to poll from model repository: override model directory requires the parameter 'config'",
+          "failed to load 'm', failed to poll from model repository: invalid file '../x', which is not below the directory of model 'm'",
         ])
         expect(yield* call("m")).toBe(1)
       }),
   )
 
-  it.live("a request reaches no file beside those of its model, and brings no code", () =>
+  it.live("a request can access only files of its model, and cannot load code", () =>
     Effect.gen(function* () {
       const fixture = yield* repository
       fixture.adding("m", 1, 1)
@@ -541,8 +557,31 @@ describe("explicit control", () => {
         expect.stringContaining("file '../../secret' is not below"),
         expect.stringContaining("file '../secret' is not below"),
         expect.stringContaining("file '../../secret' is not below"),
-        expect.stringContaining("a script is loaded from a repository, never from files that come with a request"),
+        expect.stringContaining("a script cannot be loaded from the files of a request"),
       ])
+    }),
+  )
+
+  it.live("an error names files of a request by their paths in the request, also in the index", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      const { index, load } = yield* open(fixture, explicit)
+      const text = new TextEncoder().encode("no model")
+      const files: ReadonlyArray<ReadonlyMap<string, Uint8Array>> = [
+        new Map([["1/model.onnx", text]]),
+        new Map([
+          ["1", text],
+          ["1/model.onnx", text],
+        ]),
+        new Map([["config.pbtxt", text]]),
+      ]
+      const messages = yield* Effect.forEach(files, (files) =>
+        Effect.map(Effect.flip(load("m", { config: "{}", files })), ({ message }) => message),
+      )
+      expect(messages[0]).toContain("state: 1/model.onnx is not an ONNX model")
+      for (const message of [...messages, ...index().map(({ reason }) => reason)]) {
+        expect(message).not.toContain("nereid-model-")
+      }
     }),
   )
 
@@ -550,10 +589,12 @@ describe("explicit control", () => {
     Effect.gen(function* () {
       const fixture = yield* repository
       fixture.adding("a", 1, 1)
-      const { index } = yield* open(fixture, explicit)
+      const { index, refresh } = yield* open(fixture, explicit)
       fixture.adding("b", 1, 1)
+      yield* refresh
       expect(index()).toEqual([{ name: "a" }, { name: "b" }])
       fixture.remove("a")
+      yield* refresh
       expect(index()).toEqual([{ name: "b" }])
     }),
   )
@@ -607,7 +648,18 @@ it.effect("polling follows what is added, changed and removed, and leaves alone 
   }),
 )
 
-it.live("loads, unloads, reloads and requests in any order end with what was asked last, and lose no request", () =>
+it.effect("an interval of 0 disables polling", () =>
+  Effect.gen(function* () {
+    const fixture = yield* repository
+    fixture.adding("goes", 1, 1)
+    const { index } = yield* open(fixture, { control: "poll", pollInterval: 0 })
+    fixture.remove("goes")
+    yield* TestClock.adjust("1 hour")
+    expect(index()).toMatchObject([{ name: "goes", state: "READY" }])
+  }),
+)
+
+it.live("loads, unloads, reloads and requests in any order end in the last requested state, and lose no request", () =>
   Effect.gen(function* () {
     const fixture = yield* repository
     const one = "max_batch_size: 4 dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }"
@@ -650,7 +702,7 @@ it.live("loads, unloads, reloads and requests in any order end with what was ask
   }),
 )
 
-it.live("a configuration is taken from configs/ where it has the name that is asked for", () =>
+it.live("reads the configuration of the requested name from configs/", () =>
   Effect.gen(function* () {
     const fixture = yield* repository
     for (const name of ["a", "b"]) fixture.adding(name, 1, 1, "max_batch_size: 2")
@@ -677,7 +729,7 @@ it.live("a model file may have any name, and none is completed where that is tur
   }),
 )
 
-it.live("the end of the scope unloads all there is", () =>
+it.live("the end of the scope unloads all models", () =>
   Effect.gen(function* () {
     const fixture = yield* repository
     fixture.adding("m", 1, 1)

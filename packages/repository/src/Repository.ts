@@ -2,8 +2,9 @@
  * Serves models from directories in Triton's layout: finds them, decides when to load them, and handles requests to
  * load and unload. catalogue/StoredModel.ts manages one model.
  */
-import { type Duration, Effect, Layer, Result, Scope } from "effect"
-import { ExecutionFailed, InvalidRequest } from "@nereid/core/Errors"
+import { Duration, Effect, Layer, Result, Scope } from "effect"
+import { tmpdir } from "node:os"
+import { ExecutionFailed, InvalidRequest, Unavailable } from "@nereid/core/Errors"
 import {
   type Control,
   type LoadOverrides,
@@ -14,9 +15,13 @@ import {
 } from "@nereid/core/internal/lifecycle/ModelRepository"
 import type { RegisteredModels } from "@nereid/core/internal/lifecycle/ModelLookup"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import * as Files from "@nereid/onnx/internal/file/Files"
 import { Catalogue } from "./catalogue/Catalogue.ts"
+import * as AbandonedDirectories from "./directory/AbandonedDirectories.ts"
 import type { LoadFailure } from "./directory/LoadFailure.ts"
+import * as ModelName from "./directory/ModelName.ts"
 
+/** Directories of models, and how their models are loaded. */
 export interface Options {
   /**
    * Directories to serve, with a subdirectory for each model. A name that two directories have is loaded from neither.
@@ -30,7 +35,7 @@ export interface Options {
   readonly control?: "none" | "explicit" | "poll"
   /** Models to load at the start with `explicit`; `*` alone loads all. Default: none. */
   readonly load?: ReadonlyArray<string>
-  /** Interval between scans of the directories with `poll`. Default 15 seconds. */
+  /** Interval between scans of the directories with `poll`; 0 disables them. Default 15 seconds. */
   readonly pollInterval?: Duration.Input
   /** Name of an alternative configuration: a model with a file `configs/<name>.pbtxt` uses it. Default: none. */
   readonly configName?: string
@@ -38,7 +43,15 @@ export interface Options {
   readonly autoComplete?: boolean
   /** Maximum batch size, in rows, of a model that supports batching and whose configuration sets none. Default 4. */
   readonly defaultMaxBatchSize?: number
-  /** Fails the start if a model cannot be loaded. Default true. */
+  /**
+   * Serves the versions of a model that can be loaded although others cannot. Requests without a version then reach an
+   * older version than intended. Default false: the load of the model fails as a whole.
+   */
+  readonly partialModelLoad?: boolean
+  /**
+   * Fails the start if a directory cannot be read or a model cannot be loaded. Otherwise, the server of an unreadable
+   * directory is not live. Default true.
+   */
   readonly exitOnError?: boolean
 }
 
@@ -51,19 +64,29 @@ export interface Options {
  */
 export const layer = (options: Options): Layer.Layer<never> => Layer.succeed(ModelRepository, open(options))
 
-export const open =
-  (options: Options): Open =>
-  (server) =>
+/** Returns the same as `layer`, as a function of the server that loads the models. */
+export const open = (options: Options): Open => {
+  // The thread starts while the server does.
+  Files.prepare()
+  return (server) =>
     Effect.gen(function* () {
       const { control = "none", load: startModels = [], exitOnError = true } = options
       const { store } = server
+      yield* Effect.forkScoped(AbandonedDirectories.remove(tmpdir()))
       const inCode = new Set(store.models.map(({ description }) => description.name))
       const catalogue = new Catalogue(options, server, yield* Scope.Scope)
       yield* Effect.acquireRelease(
         Effect.sync(() => store.onChange(catalogue.review)),
         (stop) => Effect.sync(stop),
       )
-      const found = yield* Effect.mapError(catalogue.scan, ({ message }) => new RepositoryError({ message }))
+      const scanned = yield* Effect.result(catalogue.scan)
+      if (Result.isFailure(scanned)) {
+        const { message } = scanned.failure
+        if (exitOnError) return yield* new RepositoryError({ message })
+        yield* Effect.logError(`The server has no model repository: ${message}`)
+        return unavailable
+      }
+      const found = scanned.success
       const isAll = control !== "explicit" || (startModels.length === 1 && startModels[0] === "*")
       const opened: OpenRepository = {
         begin: Effect.gen(function* () {
@@ -72,9 +95,12 @@ export const open =
             const message = `failed to load all models\n${problems.map((problem) => `  ${problem}`).join("\n")}`
             return yield* new RepositoryError({ message })
           }
-          if (control === "poll") yield* poll(catalogue, options.pollInterval ?? "15 seconds")
+          const interval = Duration.fromInputUnsafe(options.pollInterval ?? "15 seconds")
+          if (control === "poll" && Duration.isPositive(interval)) yield* poll(catalogue, interval)
         }),
+        refresh: control === "explicit" ? Effect.ignore(catalogue.scan) : Effect.void,
         index: () => catalogue.index(control === "explicit"),
+        isLive: () => true,
         isReady: () => catalogue.isReady(),
         control:
           control === "explicit"
@@ -83,6 +109,19 @@ export const open =
       }
       return opened
     })
+}
+
+const notReady = Effect.fail(new Unavailable({ message: "Server not ready" }))
+
+/** A repository whose directories cannot be read. */
+const unavailable: OpenRepository = {
+  begin: Effect.void,
+  refresh: notReady,
+  index: () => [],
+  isLive: () => false,
+  isReady: () => false,
+  control: { load: () => notReady, unload: () => notReady },
+}
 
 /** Loads models, logs each failure, and returns the error messages. */
 const loadAll = Effect.fn("Repository.loadAll")(function* (catalogue: Catalogue, names: ReadonlyArray<string>) {
@@ -90,7 +129,7 @@ const loadAll = Effect.fn("Repository.loadAll")(function* (catalogue: Catalogue,
     onFailure: ({ message }) => [message],
     onSuccess: (results) =>
       [...results].flatMap(([name, result]) =>
-        Result.isFailure(result) ? [`${name}: ${result.failure.message}`] : [],
+        Result.isFailure(result) ? [`${ModelName.shown(name)}: ${result.failure.message}`] : [],
       ),
   })
   for (const problem of problems) yield* Effect.logError(`Failed to load model ${problem}`)
@@ -98,15 +137,19 @@ const loadAll = Effect.fn("Repository.loadAll")(function* (catalogue: Catalogue,
 })
 
 /** Polls the directories until the scope closes. */
-const poll = (catalogue: Catalogue, interval: Duration.Input) =>
+const poll = (catalogue: Catalogue, interval: Duration.Duration) =>
   catalogue.changes.pipe(
-    Effect.flatMap(({ changed, gone }) =>
-      Effect.andThen(
-        Effect.forEach(gone, (name) => Effect.andThen(catalogue.forget(name), logUnloaded(name)), { discard: true }),
-        Effect.flatMap(catalogue.load(changed, noOverrides), logResults),
-      ),
+    Effect.tap(({ gone }) =>
+      Effect.forEach(gone, (name) => Effect.andThen(catalogue.forget(name), logUnloaded(name)), { discard: true }),
     ),
-    Effect.catch(({ message }) => Effect.logError(`The model repository cannot be read: ${message}`)),
+    // Neither of two directories is the right one.
+    Effect.tap(({ ambiguous }) =>
+      Effect.forEach(ambiguous, (name) => Effect.andThen(catalogue.unload(name, false), logUnloaded(name)), {
+        discard: true,
+      }),
+    ),
+    Effect.flatMap(({ changed }) => Effect.flatMap(catalogue.load(changed, noOverrides), logResults)),
+    Effect.catch(({ message }) => Effect.logError(`Cannot read the model repository: ${message}`)),
     Effect.delay(interval),
     Effect.forever,
     Effect.forkScoped,
@@ -147,7 +190,7 @@ const checkNotInCode = (name: string, inCode: ReadonlyArray<RunningModel>): Effe
   if (inCode.length === 0) return Effect.void
   const available = `versions that are still available: ${inCode.map(({ description: { version } }) => version).join(",")}`
   return Effect.fail(
-    new ExecutionFailed({ message: `failed to unload '${name}', ${available}: it is in code, and stays` }),
+    new ExecutionFailed({ message: `failed to unload '${name}', ${available}: the model is defined in code` }),
   )
 }
 
@@ -157,23 +200,30 @@ const logResults = (results: ReadonlyMap<string, Result.Result<void, { readonly 
     results,
     ([name, result]) =>
       Result.isFailure(result)
-        ? Effect.logError(`Failed to load model ${name}: ${result.failure.message}`)
+        ? Effect.logError(`Failed to load model ${ModelName.shown(name)}: ${result.failure.message}`)
         : Effect.logInfo(`Model '${name}' is loaded`),
     { discard: true },
   )
 
-const logUnloaded = (name: string) => Effect.logInfo(`Model '${name}' is unloaded`)
+const logUnloaded = (name: string) => Effect.logInfo(`Model '${ModelName.shown(name)}' is unloaded`)
 
-const refused = (name: string, { message }: LoadFailure) =>
-  new InvalidRequest({ message: `load failed for model '${name}': ${message}` })
+/** Triton's messages. It logs the reason of an unreadable model only. */
+const refused = (name: string, { message, isUnreadable }: LoadFailure) =>
+  new InvalidRequest({
+    message:
+      isUnreadable === true
+        ? `failed to load '${name}', failed to poll from model repository: ${message}`
+        : `load failed for model '${name}': ${message}`,
+  })
 
 const nameProblem = (name: string): Effect.Effect<void, InvalidRequest> => {
-  if (name === "") {
+  const trimmed = name.trim()
+  if (trimmed === "") {
     return Effect.fail(
       new InvalidRequest({ message: "Model name cannot be empty. Please enter a valid name to deploy." }),
     )
   }
-  const isPath = /[/\\]/.test(name) || name === "." || name === ".."
+  const isPath = /[/\\]/.test(name) || trimmed === "." || trimmed === ".."
   const message = `invalid model name '${name}', model name must not contain path traversal characters`
   return isPath ? Effect.fail(new InvalidRequest({ message })) : Effect.void
 }

@@ -64,7 +64,7 @@ const request = (rows: number, n: number, m: number, more: Partial<Request> = {}
 const numbers = (tensor: TypedTensor | undefined) =>
   tensor === undefined ? undefined : [tensor.shape, [...tensor.data].map(Number)]
 
-it("elements of a ragged input lie one behind another, what is made tells whose they are", () => {
+it("concatenates the elements of a ragged input, and batch inputs give their bounds", () => {
   const { inputs, rows, id } = FlatBatch.join(flat, Batch.make([request(1, 2, 3), request(2, 1, 2), request(1, 0, 2)]))
   expect([rows, id]).toEqual([1, ""])
   const [x, text, r, o, ...made] = inputs
@@ -105,7 +105,7 @@ it("each request gets its own elements and rows back, in the shape of its input"
   if (x === undefined || text === undefined || r === undefined) throw new Error("None of them may be left out.")
   const parameters = { n: 1n }
   const responses = Result.getOrThrow(FlatBatch.cut(flat, definition, batch, { outputs: [x, text, r], parameters }))
-  expect(responses.map(({ outputs }) => outputs.map(({ shape }) => shape))).toEqual([
+  expect(responses.map(({ outputs }) => outputs.map((tensor) => tensor?.shape))).toEqual([
     [
       [1, 2, 3],
       [1, 3],
@@ -125,14 +125,14 @@ it("each request gets its own elements and rows back, in the shape of its input"
   for (const [index, { outputs, parameters: all }] of responses.entries()) {
     expect(all).toBe(parameters)
     for (const [position, output] of outputs.entries()) {
-      expect(output.bytes).toEqual(batch.requests[index]?.inputs[position]?.bytes)
+      expect(output?.bytes).toEqual(batch.requests[index]?.inputs[position]?.bytes)
     }
   }
 })
 
 it.each([
-  [0, [4], "output 'X' of model 'flat' came out as [4], but is to have 6 elements, those of its inputs"],
-  [2, [2, 2], "output 'R' of model 'flat' came out as [2,2], but is to have 1 rows, those of its inputs"],
+  [0, [4], "output 'X' of model 'flat' has shape [4], expected 6 elements, as in its inputs"],
+  [2, [2, 2], "output 'R' of model 'flat' has shape [2,2], expected 1 rows, as in its inputs"],
 ])("an output that is not as long as its inputs is a failure (%i)", (position, shape, message) => {
   const batch = Batch.make([request(1, 2, 3)])
   const outputs = FlatBatch.join(flat, batch)
@@ -163,21 +163,21 @@ class Padded extends Model.Service<Padded>()("padded", {
 class Single extends Model.Service<Single>()("single", { inputs: {}, outputs: {} }) {}
 
 it.each<readonly [Model.Definition<Fields, Fields>, FlatBatch.FlatOptions, string]>([
-  [definition, { inputs: ["Y"] }, 'inputs names an input "Y" that is not there'],
+  [definition, { inputs: ["Y"] }, 'inputs names the unknown input "Y"'],
   [
     definition,
     { inputs: [], batchInputs: { Q: about("X", "BATCH_ELEMENT_COUNT"), X: about("X", "BATCH_ELEMENT_COUNT") } },
-    "batchInputs.X is an input of its own",
+    "batchInputs.X has the name of a declared input",
   ],
   [
     definition,
     { inputs: [], batchInputs: { Q: { ...about("X", "BATCH_ELEMENT_COUNT"), source: "O" } } },
-    'batchInputs.Q names "O", which may be left out',
+    'batchInputs.Q names the optional input "O"',
   ],
-  [definition, { inputs: [], batchOutputs: { Z: "X" } }, "batchOutputs.Z is no output"],
-  [definition, { inputs: [], batchOutputs: { X: "Z" } }, 'batchOutputs.X names an input "Z" that is not there'],
-  [Padded.definition, { inputs: [] }, "does not go with ragged or padTo"],
-  [Single.definition, { inputs: [] }, "is of no use without batches: maxBatchSize is 0"],
+  [definition, { inputs: [], batchOutputs: { Z: "X" } }, "batchOutputs.Z is not a declared output"],
+  [definition, { inputs: [], batchOutputs: { X: "Z" } }, 'batchOutputs.X names the unknown input "Z"'],
+  [Padded.definition, { inputs: [] }, "cannot be combined with ragged or padTo"],
+  [Single.definition, { inputs: [] }, "requires batching: maxBatchSize is 0"],
 ])("%#: what is not there, or does not go together, is refused", (model, given, text) => {
   expect(() => FlatBatch.resolve(model, given)).toThrow(new TypeError(`Model "${model.name}": flat ${text}.`))
 })

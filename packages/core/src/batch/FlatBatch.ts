@@ -81,17 +81,16 @@ export const resolve = (
   options: FlatOptions,
 ): FlatBatch => {
   const refuse = (text: string) => new TypeError(`Model "${name}": flat ${text}.`)
-  if (maxBatchSize === 0) throw refuse("is of no use without batches: maxBatchSize is 0")
-  if (batching.ragged.length > 0 || batching.padTo.length > 0) throw refuse("does not go with ragged or padTo")
+  if (maxBatchSize === 0) throw refuse("requires batching: maxBatchSize is 0")
+  if (batching.ragged.length > 0 || batching.padTo.length > 0) throw refuse("cannot be combined with ragged or padTo")
   const input = (inputName: string, option: string) => {
     const position = signature.inputs.findIndex((spec) => spec.name === inputName)
-    if (position < 0) throw refuse(`${option} names an input "${inputName}" that is not there`)
+    if (position < 0) throw refuse(`${option} names the unknown input "${inputName}"`)
     return position
   }
   const source = (inputName: string, option: string) => {
     const position = input(inputName, option)
-    if (signature.inputs[position]?.optional === true)
-      throw refuse(`${option} names "${inputName}", which may be left out`)
+    if (signature.inputs[position]?.optional === true) throw refuse(`${option} names the optional input "${inputName}"`)
     return position
   }
   const { inputs, batchInputs = {}, batchOutputs = {} } = options
@@ -99,14 +98,15 @@ export const resolve = (
     inputs: new Set(inputs.map((inputName) => input(inputName, "inputs"))),
     batchInputs: Object.entries(batchInputs).map(([name, { kind, datatype, source: inputName }]) => {
       const option = `batchInputs.${name}`
-      if (signature.inputs.some((spec) => spec.name === name)) throw refuse(`${option} is an input of its own`)
+      if (signature.inputs.some((spec) => spec.name === name))
+        throw refuse(`${option} has the name of a declared input`)
       return { name, kind, datatype, source: source(inputName, option) }
     }),
     batchOutputs: new Map(
       Object.entries(batchOutputs).map(([name, inputName]) => {
         const option = `batchOutputs.${name}`
         const position = signature.outputs.findIndex((spec) => spec.name === name)
-        if (position < 0) throw refuse(`${option} is no output`)
+        if (position < 0) throw refuse(`${option} is not a declared output`)
         return [position, source(inputName, option)]
       }),
     ),
@@ -159,16 +159,20 @@ export const cut = (
   { requests, rows }: Batch,
   { outputs, parameters }: Response,
 ): Result.Result<ReadonlyArray<Response>, ExecutionFailed> => {
-  const responses = requests.map((): Array<TypedTensor> => [])
+  const responses = requests.map((): Array<TypedTensor | undefined> => [])
   for (const [position, output] of outputs.entries()) {
+    if (output === undefined) {
+      for (const response of responses) response.push(undefined)
+      continue
+    }
     const source = flat.batchOutputs.get(position)
     const shapes = source === undefined ? undefined : tensorsAt(requests, source).map(({ shape }) => shape)
     const extents = shapes?.map(elementCount) ?? requests.map((request) => request.rows)
     const all = shapes === undefined ? rows : extents.reduce((sum, extent) => sum + extent, 0)
     if (output.shape[0] !== all) {
-      const expected = `${all} ${shapes === undefined ? "rows" : "elements"}, those of its inputs`
-      const message = `output '${signature.outputs[position]?.name}' of model '${name}' came out as [${output.shape}]`
-      return Result.fail(new ExecutionFailed({ message: `${message}, but is to have ${expected}` }))
+      const expected = `${all} ${shapes === undefined ? "rows" : "elements"}, as in its inputs`
+      const message = `output '${signature.outputs[position]?.name}' of model '${name}' has shape [${output.shape}]`
+      return Result.fail(new ExecutionFailed({ message: `${message}, expected ${expected}` }))
     }
     for (const [index, part] of split(output, extents).entries()) {
       responses[index]?.push(new TypedTensor(part.datatype, shapes?.[index] ?? part.shape, part.bytes))

@@ -27,7 +27,7 @@ const rows = (x: ReadonlyArray<number>, temperatures?: ReadonlyArray<number>): M
     : { temperature: Tensor.make("FP32", [x.length, 1], Float32Array.from(temperatures)) }),
 })
 
-/** Asks at once; what each batch had, and each request's answer. */
+/** Sends requests concurrently; returns the contents of each batch, and each response. */
 const exchange = (requests: ReadonlyArray<readonly [Model.InputBatch<Inputs>, Parameters?]>) =>
   Effect.gen(function* () {
     const seen: Array<string> = []
@@ -95,7 +95,7 @@ it.effect("and the parameters, by value and type, of which missing is one", () =
   }),
 )
 
-it.effect("texts that run together are told apart, and an input that was left out", () =>
+it.effect("distinguishes texts that concatenate alike, and an omitted input", () =>
   Effect.gen(function* () {
     class Two extends Model.Service<Two>()("two", {
       inputs: { a: Tensor.BYTES(1), b: Tensor.optional(Tensor.BYTES(2)) },
@@ -136,6 +136,35 @@ describe("a request whose rows differ", () => {
         statistics.inferenceCount,
         statistics.executionCount,
       ]).toEqual([3, 3, 6, 3])
+    }),
+  )
+
+  it.effect("has its outputs of different extents filled up where the model declares with what", () =>
+    Effect.gen(function* () {
+      const make = (pad: { readonly [output: string]: number }) => {
+        class Repeat extends Model.Service<Repeat>()("repeat", {
+          inputs: { times: Tensor.INT32(1) },
+          outputs: { y: Tensor.FP32("n") },
+          maxBatchSize: 4,
+          batching: { groupBy: { inputs: ["times"], pad } },
+        }) {}
+        return Model.batch(Repeat, ({ times }) => {
+          const extent = times.data[0] ?? 0
+          const data = Float32Array.from({ length: times.shape[0] * extent }, () => extent)
+          return { y: Tensor.make("FP32", [times.shape[0], extent], data) }
+        })
+      }
+      const input = { times: Tensor.make("INT32", [3, 1], Int32Array.of(1, 3, 1)) }
+      const padding = yield* Testing.model(make({ y: -1 }))
+      const { y } = yield* padding.inferBatch(input)
+      expect([y.shape, [...y.data]]).toEqual([
+        [3, 3],
+        [1, -1, -1, 3, 3, 3, 1, -1, -1],
+      ])
+      const strict = yield* Testing.model(make({}))
+      expect(yield* Effect.flip(strict.inferBatch(input))).toMatchObject({
+        message: expect.stringContaining("the rows of one request have different shapes, [1] and [3]"),
+      })
     }),
   )
 
@@ -247,7 +276,7 @@ it.effect("each: what one sample is nothing to another", () =>
   }),
 )
 
-it.effect("a value that is not the same in all rows is none of the batch; the extents are those before padding", () =>
+it.effect("a value that differs between rows is not a value of the batch; extents exclude padding", () =>
   Effect.gen(function* () {
     class Mean extends Model.Service<Mean>()("mean", {
       inputs: { x: Tensor.FP32("n") },
@@ -301,6 +330,9 @@ it("refuses an input or a parameter that is not there", () => {
       maxBatchSize: 2,
       batching: { groupBy },
     })
-  expect(() => declare({ inputs: ["y"] })).toThrow('Model "m": groupBy has an input "y"')
-  expect(() => declare({ parameters: ["languages"] })).toThrow('Model "m": groupBy has a parameter "languages"')
+  expect(() => declare({ inputs: ["y"] })).toThrow('Model "m": groupBy names the unknown input "y"')
+  expect(() => declare({ parameters: ["languages"] })).toThrow(
+    'Model "m": groupBy names the undeclared parameter "languages"',
+  )
+  expect(() => declare({ pad: { x: 0 } })).toThrow('Model "m": groupBy.pad names the unknown output "x"')
 })

@@ -96,7 +96,7 @@ describe("ragged", () => {
     }) {}
   const sequence = () => Tensor.INT64("sequence")
 
-  /** Asks for sequences of these lengths at once; the shapes that the handler has seen. */
+  /** Sends sequences of these lengths concurrently; returns the shapes that the handler received. */
   const exchange = (
     batching: Parameters<typeof declare>[0],
     lengths: ReadonlyArray<number>,
@@ -310,11 +310,14 @@ it("refuses options that fit no model", () => {
       batching,
     })
   expect(() => declare({ padTo: [5] })).toThrow('Model "m": padTo must not exceed maxBatchSize 4, but 5 was given.')
+  expect(declare({ padTo: "preferred" }).definition.batching.padTo).toEqual([4])
+  expect(declare({ padTo: "preferred", preferredBatchSizes: [2] }).definition.batching.padTo).toEqual([2, 4])
+  expect(() => declare({ padTo: "preferred" }, 0)).toThrow("padTo requires batching: maxBatchSize is 0")
   expect(() => declare({ padTo: [0] })).toThrow("padTo must be an integer of at least 1")
-  expect(() => declare({ ragged: { n: {} } }, 0)).toThrow("ragged is of no use without batches")
-  expect(() => declare({ ragged: { m: {} } })).toThrow('ragged dimension "m" is in no input.')
-  expect(() => declare({ ragged: { n: { to: "bucket" } } })).toThrow('has no buckets that "to" could mean')
+  expect(() => declare({ ragged: { n: {} } }, 0)).toThrow("ragged requires batching")
+  expect(() => declare({ ragged: { m: {} } })).toThrow('ragged dimension "m" is not a dimension of any input.')
+  expect(() => declare({ ragged: { n: { to: "bucket" } } })).toThrow('has no buckets, but "to" is "bucket"')
   expect(() => declare({ ragged: { n: { buckets: [1.5] } } })).toThrow("must be an integer")
   expect(() => declare({ ragged: { n: { pad: { x: 1 } } } })).toThrow('cannot pad INT64 of "x" with 1')
-  expect(() => declare({ ragged: { n: { pad: { y: 1n } } } })).toThrow('is not in an input "y" that could be padded')
+  expect(() => declare({ ragged: { n: { pad: { y: 1n } } } })).toThrow('is not a dimension of the padded input "y"')
 })

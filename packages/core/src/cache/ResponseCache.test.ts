@@ -124,7 +124,7 @@ it.effect("only the parameters that are named, where they are", () =>
   }),
 )
 
-it.effect("what a caller does to its answer, or a handler to its memory, shows in nobody else's", () =>
+it.effect("changes by a caller or a handler do not affect cached responses", () =>
   Effect.gen(function* () {
     const memory = new Float32Array(1)
     const model = yield* Testing.model(
@@ -148,7 +148,7 @@ it.effect("what a caller does to its answer, or a handler to its memory, shows i
   }),
 )
 
-it.effect("bounded by bytes: what was not asked for the longest is executed again", () =>
+it.effect("limited in bytes: the least recently used entry is evicted", () =>
   Effect.gen(function* () {
     const model = yield* Testing.model(
       Model.each(Double, ({ x }) => ({ y: x }), { responseCache: { maxBytes: 30_000 } }),
@@ -253,7 +253,7 @@ it.effect("an error goes to all who wait, each with its own id, and is not kept"
   }),
 )
 
-it.effect("who leaves does not take the execution from the others, not even the first of them", () =>
+it.effect("a cancelled request does not cancel the execution for others, even if it came first", () =>
   Effect.gen(function* () {
     const { model, call, executed, open, interrupted } = yield* gated
     const fibers = yield* Effect.forEach(["a", "b", "c"], (id) => call(id))
@@ -268,7 +268,7 @@ it.effect("who leaves does not take the execution from the others, not even the 
   }),
 )
 
-it.effect("the execution is taken back when all have left, and asked for anew by the next", () =>
+it.effect("the execution is cancelled with its last request, and the next request starts another", () =>
   Effect.gen(function* () {
     const { model, call, executed, open, interrupted } = yield* gated
     const fibers = yield* Effect.forEach(["a", "b"], (id) => call(id))
@@ -302,7 +302,7 @@ it.effect("a deadline is that of the one who has it", () =>
   }),
 )
 
-it.effect("a deadline that nobody else waits behind takes the execution back", () =>
+it.effect("the deadline of the only waiting request cancels the execution", () =>
   Effect.gen(function* () {
     const { call, executed, interrupted } = yield* gated
     const short = yield* call("a", 10)
@@ -313,7 +313,7 @@ it.effect("a deadline that nobody else waits behind takes the execution back", (
   }),
 )
 
-it.effect("a refusal of the queue is the caller's alone, and the next asks again", () =>
+it.effect("a refusal by the queue is not cached", () =>
   Effect.gen(function* () {
     class Small extends Model.Service<Small>()("small", {
       inputs: { x: Tensor.scalar("INT32") },
@@ -334,7 +334,7 @@ it.effect("a refusal of the queue is the caller's alone, and the next asks again
   }),
 )
 
-it.effect("a warm-up neither fills nor asks it", () =>
+it.effect("a warm-up neither fills nor reads it", () =>
   Effect.gen(function* () {
     let calls = 0
     const layer = Model.each(
@@ -357,7 +357,7 @@ it("is not for decoupled models, and its bounds are checked, at declaration", ()
   const stream = () => Stream.empty
   // @ts-expect-error no option of theirs
   expect(() => Model.stream(Double, stream, { responseCache: true })).toThrow(
-    'Model "double": responseCache is not for a model with any number of responses.',
+    'Model "double": responseCache requires a model that is not decoupled.',
   )
   expect(() => Model.each(Double, ({ x }) => ({ y: x }), { responseCache: { maxBytes: 0 } })).toThrow(
     'Model "double": responseCache.maxBytes must be an integer of at least 1, but 0 was given.',

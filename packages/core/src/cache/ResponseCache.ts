@@ -26,7 +26,9 @@ import { copy, ResponseStore } from "./ResponseStore.ts"
 import { levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
 import type { Stage, Submit } from "../scheduler/SubmitPipeline.ts"
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
+import * as MonotonicTime from "../request/MonotonicTime.ts"
 
+/** Options of a model's response cache. */
 export interface ResponseCacheOptions {
   /** Memory for responses and their keys, in bytes; the least recently used are evicted. Default 64 MiB. */
   readonly maxBytes?: number
@@ -142,7 +144,7 @@ class ResponseCache {
   }
 
   #isExpired({ deadline }: Request): boolean {
-    return deadline !== undefined && deadline <= this.#clock.currentTimeMillisUnsafe()
+    return deadline !== undefined && deadline <= MonotonicTime.millis(this.#clock)
   }
 
   /** The flight that an equal request has started, or a new one that has not begun. */

@@ -1,7 +1,4 @@
-/**
- * Identical requests that ask to wait in different ways: each does as it would alone, and the first answer is
- * everybody's.
- */
+/** Identical requests with different queue options: each waits as if alone, and all receive the first response. */
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import * as Model from "../Model.ts"

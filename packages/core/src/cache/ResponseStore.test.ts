@@ -10,7 +10,7 @@ const response = (value: number, length = 10_000): Response => ({
 
 const known = (store: ResponseStore, keys: string) => [...keys].filter((key) => store.get(key) !== undefined).join("")
 
-it("what was not asked for the longest makes room", () => {
+it("evicts the least recently used entry", () => {
   const store = new ResponseStore(40_000)
   for (const key of "abc") store.set(key, response(1))
   expect(store.bytes).toBeGreaterThan(30_000)
@@ -22,7 +22,7 @@ it("what was not asked for the longest makes room", () => {
   expect(store.bytes).toBeLessThanOrEqual(40_000)
 })
 
-it("a response larger than all there is room for is left out, and costs no other its place", () => {
+it("ignores a response above the capacity, without evicting others", () => {
   const store = new ResponseStore(20_000)
   store.set("a", response(1))
   store.set("b", response(2, 20_000))
@@ -44,7 +44,7 @@ it("an answer anew takes the place of the one before; keys and parameters count;
   expect([store.bytes, store.get("a")]).toEqual([0, undefined])
 })
 
-it("a copy has bytes of its own", () => {
+it("a copy does not share bytes", () => {
   const one = response(1, 4)
   const other = copy({ outputs: [make("UINT8", [2], new Uint8Array(100).subarray(50, 52))], parameters: { a: 1n } })
   expect([other.outputs[0]?.bytes.buffer.byteLength, other.parameters]).toEqual([2, { a: 1n }])

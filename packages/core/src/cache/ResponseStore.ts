@@ -30,7 +30,7 @@ export class ResponseStore {
     return entry.response
   }
 
-  /** Takes the response as its own. One that is larger than all there is room for is left out. */
+  /** Takes ownership of the response. Ignores a response that exceeds the capacity. */
   set(key: string, response: Response): void {
     this.#delete(key)
     const bytes = size(key, response)
@@ -58,7 +58,7 @@ export class ResponseStore {
 
 const size = (key: string, { outputs, parameters }: Response): number => {
   let bytes = overhead + key.length * 2
-  for (const { bytes: outputBytes } of outputs) bytes += overhead + outputBytes.length
+  for (const tensor of outputs) bytes += overhead + (tensor?.bytes.length ?? 0)
   if (parameters === noParameters) return bytes
   for (const [name, value] of Object.entries(parameters)) bytes += overhead + (name.length + String(value).length) * 2
   return bytes
@@ -66,6 +66,8 @@ const size = (key: string, { outputs, parameters }: Response): number => {
 
 /** Copies the tensors, so that changes by a caller or a handler do not affect the stored response. */
 export const copy = ({ outputs, parameters }: Response): Response => ({
-  outputs: outputs.map(({ datatype, shape, bytes }) => new TypedTensor(datatype, shape, new Uint8Array(bytes))),
+  outputs: outputs.map(
+    (tensor) => tensor && new TypedTensor(tensor.datatype, tensor.shape, new Uint8Array(tensor.bytes)),
+  ),
   parameters,
 })

@@ -1,4 +1,4 @@
-/** Models that ask models: what an inner call takes from the request it is part of, and how circles end. */
+/** Models that call models: properties that inner calls inherit from their request, and the detection of cycles. */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -266,7 +266,7 @@ describe("as promises", () => {
     }),
   )
 
-  it.effect("a function that returns a promise asks another model by run", () =>
+  it.effect("a function that returns a promise calls another model with run", () =>
     Effect.gen(function* () {
       const outer = yield* Testing.model(AsyncLive.pipe(Layer.provide(DoubleLive)))
       expect(yield* outer.infer({ x: 1 })).toEqual({ y: 3 })
@@ -285,7 +285,7 @@ describe("as promises", () => {
     }),
   )
 
-  it.effect("what the inner model fails with rejects the promise, and keeps its tag", () =>
+  it.effect("an error of the inner model rejects the promise with its tag", () =>
     Effect.gen(function* () {
       const failing = Model.each(Inner, () => Effect.fail(new QueueFull({ message: "no room" })))
       const outer = yield* Testing.model(AsyncLive.pipe(Layer.provide(failing)))
@@ -317,7 +317,7 @@ describe("as promises", () => {
     }),
   )
 
-  it.effect("a decoupled model is iterated, and stopped once nobody reads any more", () =>
+  it.effect("iterates a decoupled model, and stops it when the reader leaves", () =>
     Effect.gen(function* () {
       const ended = yield* Deferred.make<void>()
       const endless = Model.stream(Counting, () =>
@@ -375,7 +375,7 @@ describe("as promises", () => {
 })
 
 describe("circles", () => {
-  /** Calls the model of this name, or answers without a call if there is none. */
+  /** Calls the model of this name; without a name, answers without a call. */
   const forwarding = <Self>(
     model: Model.ModelClass<Self, string, typeof numbers.inputs, typeof numbers.outputs>,
     next: (x: number) => string,
@@ -392,19 +392,19 @@ describe("circles", () => {
       ),
     )
 
-  it.effect("a model that asks itself is refused, and answers the next request", () =>
+  it.effect("a model that calls itself gets an error, and answers the next request", () =>
     Effect.gen(function* () {
       const self = forwarding(Outer, (x) => (x > 0 ? "outer" : ""))
       const outer = yield* Testing.model(self.pipe(Layer.provide(Registry.layer)))
       expect(yield* Effect.flip(outer.infer({ x: 1 }))).toMatchObject({
         _tag: "ExecutionFailed",
-        message: "model 'outer' must not ask itself, as they would wait for each other for ever: outer → outer",
+        message: "model 'outer' cannot call itself, because the calls would wait for each other forever: outer → outer",
       })
       expect(yield* outer.infer({ x: 0 })).toEqual({ y: 0 })
     }),
   )
 
-  it.effect("so is the last of several that ask each other", () =>
+  it.effect("so is the last of several models that call each other", () =>
     Effect.gen(function* () {
       const all = Layer.mergeAll(
         forwarding(Outer, () => "inner"),
@@ -415,16 +415,16 @@ describe("circles", () => {
       expect(yield* Effect.flip(outer.infer({ x: 1 }))).toMatchObject({
         _tag: "ExecutionFailed",
         message:
-          "model 'other' must not ask model 'outer', as they would wait for each other for ever: other → outer → inner → other",
+          "model 'other' cannot call model 'outer', because the calls would wait for each other forever: other → outer → inner → other",
       })
       expect(yield* outer.infer({ x: 0 })).toEqual({ y: 0 })
     }),
   )
 
-  it.effect("and the later of two that ask each other for different requests, while each has its only instance", () =>
+  it.effect("and the later of two that call each other for different requests, with one instance each", () =>
     Effect.gen(function* () {
       const [outerBegun, innerBegun] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-      /** Asks the other model where x is 1, once that one does so too. */
+      /** Calls the other model if x is 1, after the other has started a call too. */
       const crossing = (to: string, own: Deferred.Deferred<void>, its: Deferred.Deferred<void>) =>
         Effect.map(Registry, (models) =>
           Effect.fnUntraced(function* ({ x }: { readonly x: number }) {
@@ -444,7 +444,7 @@ describe("circles", () => {
             const answers = yield* Effect.all([ask("outer"), ask("inner")], { concurrency: 2 })
             const failures = answers.filter(Result.isFailure)
             expect(failures).toHaveLength(1)
-            expect(failures[0]?.failure.message).toContain("they would wait for each other for ever: ")
+            expect(failures[0]?.failure.message).toContain("the calls would wait for each other forever: ")
             return { y: answers.length - failures.length }
           }),
         ),

@@ -17,8 +17,8 @@ export interface CallerService {
   readonly cycles: CallCycleDetector | undefined
   /** Id of the handled request; empty without a request, or with several. */
   readonly id: string
-  /** Deadline of the handled request, in milliseconds since the epoch; undefined for none. */
-  readonly deadline: number | undefined
+  /** Deadline of the handled request, as MonotonicTime; undefined for none. */
+  readonly expiresAt: number | undefined
   /** Trace of the handled request, if it has one. */
   readonly trace?: Trace | undefined
 }
@@ -35,7 +35,7 @@ export const callerOf = (fiber: Fiber.Fiber<unknown, unknown>): CallerService | 
   const { span, tracer } = fiber.cache
   // Without a provided tracer, spans go nowhere.
   if (span?._tag !== "Span" || tracer === undefined) return undefined
-  return { cycles: undefined, id: "", deadline: undefined, trace: { at: constVoid, span } }
+  return { cycles: undefined, id: "", expiresAt: undefined, trace: { at: constVoid, span } }
 }
 
 /** The environment of the code of one instance, the same for all of its requests. */
@@ -52,11 +52,11 @@ export interface HandlerEnvironment {
 /** The request with the caller's id if it has none, and with the earlier of the two deadlines. */
 export const inheritCaller = (request: Request, caller: CallerService | undefined): Request => {
   if (caller === undefined) return request
-  const { deadline = Infinity } = caller
+  const { expiresAt = Infinity } = caller
   return {
     ...request,
     id: request.id === "" ? caller.id : request.id,
-    deadline: deadline < (request.deadline ?? Infinity) ? deadline : request.deadline,
+    deadline: expiresAt < (request.deadline ?? Infinity) ? expiresAt : request.deadline,
   }
 }
 

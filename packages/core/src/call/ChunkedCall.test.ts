@@ -74,7 +74,7 @@ it.effect.each<[number | undefined, number]>([
   [undefined, 16],
   [1, 4],
   [2, 8],
-])("with concurrentChunks %s, %s of the rows are asked for at the same time", ([concurrentChunks, most]) =>
+])("with concurrentChunks %s, %s of the rows are in flight at a time", ([concurrentChunks, most]) =>
   Effect.gen(function* () {
     const { model, open, entered } = yield* held(-1)
     const options = concurrentChunks === undefined ? {} : { concurrentChunks }
@@ -126,7 +126,7 @@ it.effect("its timeout is that of the whole call", () =>
   }),
 )
 
-it.effect("0 concurrent chunks refuse such a batch, and numbers that are none are refused", () =>
+it.effect("refuses a large batch with 0 concurrent chunks, and invalid numbers of chunks", () =>
   Effect.gen(function* () {
     const model = yield* Testing.model(TwiceLive)
     const failing = (concurrentChunks: number) =>
@@ -143,7 +143,7 @@ class Ragged extends Model.Service<Ragged>()("ragged", {
   maxBatchSize: 1,
 }) {}
 
-it.effect("chunks whose outputs have different shapes are no batch", () =>
+it.effect("chunks with outputs of different shapes are an error", () =>
   Effect.gen(function* () {
     const layer = Model.each(Ragged, ({ x }) => ({ y: Tensor.make("INT32", [x], new Int32Array(x)) }))
     const model = yield* Testing.model(layer)

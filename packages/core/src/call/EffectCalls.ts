@@ -12,6 +12,7 @@ import { stream } from "../running/CallableModel.ts"
 import { callableBy, callerOf, type CallerService } from "./Caller.ts"
 import type { CallOptions, Inference } from "./Inference.ts"
 import * as TypedCalls from "./TypedCalls.ts"
+import * as MonotonicTime from "../request/MonotonicTime.ts"
 
 /** The typed calls of a running model: samples and batches in, samples and batches out. */
 export const inference = <I extends Fields, O extends Fields, P extends Declared>(
@@ -47,7 +48,7 @@ export const responses = <I extends Fields, O extends Fields, P extends Declared
   Stream.unwrap(
     Effect.withFiber((fiber) => {
       const caller = callerOf(fiber)
-      const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+      const now = MonotonicTime.millis(fiber.getRef(Clock.Clock))
       const request = Effect.fromResult(calls.request(sample, options, now, caller))
       return Effect.map(request, (request) =>
         Stream.mapEffect(
@@ -66,6 +67,6 @@ const toEffect = <A, E>(
     const caller = callerOf(fiber)
     const clock = fiber.getRef(Clock.Clock)
     return Effect.callback((resume) =>
-      Effect.sync(call(clock.currentTimeMillisUnsafe(), caller, (outcome) => resume(Effect.fromResult(outcome)))),
+      Effect.sync(call(MonotonicTime.millis(clock), caller, (outcome) => resume(Effect.fromResult(outcome)))),
     )
   })

@@ -115,7 +115,7 @@ it.effect("it knows which models are there and ready, and all that are served", 
   }),
 )
 
-describe("what does not fit is refused, in the words of the wire", () => {
+describe("refuses mismatched inputs with the messages of the protocol", () => {
   const cases: ReadonlyArray<readonly [string, string, Parameters<Registry["Service"]["infer"]>]> = [
     ["ModelNotFound", "Request for unknown model: 'nobody' is not found", ["nobody", {}]],
     ["ModelNotFound", "Request for unknown model: 'add' version 2 is not found", ["add", {}, { version: 2 }]],

@@ -15,6 +15,7 @@ import type { RunningModel } from "../running/RunningModel.ts"
 import { submitSingle, type CallableModel, stream } from "../running/CallableModel.ts"
 import type { AnyTensor, TypedTensor } from "../tensor/TypedTensor.ts"
 import { type Validated, validate } from "../wire/Validation.ts"
+import * as MonotonicTime from "../request/MonotonicTime.ts"
 
 export interface NamedTensors {
   readonly [name: string]: TypedTensor
@@ -106,7 +107,7 @@ export const make = (
     if (!model.life.isReady()) return Result.fail(notReady(model.description))
     const problem = form.problem(model, tensors)
     if (problem !== undefined) return Result.fail(new InvalidRequest({ message: problem }))
-    const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+    const now = MonotonicTime.millis(fiber.getRef(Clock.Clock))
     const wire = {
       modelName: name,
       modelVersion: model.description.version,
@@ -131,7 +132,7 @@ export const make = (
     for (const { position } of validated.outputs) {
       const spec = model.description.signature.outputs[position]
       const tensor = response.outputs[position]
-      // It has one datatype, whichever that is.
+      // The tensor has one datatype, which the type system cannot know.
       if (spec !== undefined && tensor !== undefined) tensors[spec.name] = form.output(model, tensor) as AnyTensor
     }
     return tensors

@@ -34,13 +34,15 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
 
   return {
     sample: (response) => {
-      const decoded = outputs.decode(batching ? response.outputs.map(withoutBatch) : response.outputs)
+      const decoded = outputs.decode(
+        batching ? response.outputs.map((tensor) => tensor && withoutBatch(tensor)) : response.outputs,
+      )
       if (Result.isFailure(decoded)) return wrong("output", decoded.failure)
       // The codec has put exactly the fields of O into it, each decoded by its own Schema.
       return Result.succeed(decoded.success as Sample<O>)
     },
     batch: (response) => {
-      const tensors = batching ? response.outputs : response.outputs.map(withBatch)
+      const tensors = batching ? response.outputs : response.outputs.map((tensor) => tensor && withBatch(tensor))
       return Result.succeed(named(signature.outputs, tensors) as Batched<O>)
     },
     withParameters: (decode) => (response) =>

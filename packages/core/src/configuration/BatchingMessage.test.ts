@@ -11,7 +11,7 @@ import {
 } from "@nereid/protocol/model_config"
 import * as BatchingMessage from "./BatchingMessage.ts"
 
-it("nothing said is the engine's default", () => {
+it("omitted fields have the defaults of the engine", () => {
   expect(BatchingMessage.queueing(create(ModelDynamicBatchingSchema))).toBeUndefined()
   const sized = create(ModelDynamicBatchingSchema, { defaultQueuePolicy: { maxQueueSize: 9 } })
   expect(BatchingMessage.queueing(sized)).toBeUndefined()
@@ -64,7 +64,7 @@ it("without a ragged input or a tensor made for one no batch is ragged", () => {
   expect(Result.getOrThrow(flat({ input: [{ name: "X" }] }))).toBeUndefined()
 })
 
-it("what is made goes by the names of its targets", () => {
+it("batch inputs and outputs have the names of their targets", () => {
   expect(
     Result.getOrThrow(
       flat({

@@ -52,8 +52,7 @@ export const flat = ({
 }: ModelConfig): Result.Result<FlatOptions | undefined, string> => {
   const ragged = input.flatMap(({ name, allowRaggedBatch }) => (allowRaggedBatch ? [name] : []))
   if (ragged.length === 0 && batchInput.length === 0 && batchOutput.length === 0) return Result.succeed(undefined)
-  if (maxBatchSize === 0)
-    return Result.fail("batch_input and batch_output are of no use without batching: 'max_batch_size' is 0")
+  if (maxBatchSize === 0) return Result.fail("batch_input and batch_output require batching: 'max_batch_size' is 0")
   const wrongSource = (subject: string, sources: ReadonlyArray<string>) => {
     if (sources.length !== 1) return `${subject} expects 1 source input, got ${sources.length}`
     return input.some(({ name }) => name === sources[0]) ? undefined : `unknown source input name '${sources[0]}'`

@@ -50,7 +50,7 @@ export const batched = (contract: Contract, maxBatchSize: number): Result.Result
   if (fixed !== undefined) {
     return Result.fail(
       `model '${name}' has no batch dimension for a maximum of ${maxBatchSize} rows: the first dimension of '${fixed.name}' ` +
-        "does not vary",
+        "is fixed",
     )
   }
   const row = (tensor: ContractTensor) => ({ ...tensor, dims: tensor.dims?.slice(1) })

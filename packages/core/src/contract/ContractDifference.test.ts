@@ -38,12 +38,12 @@ it("names every difference at once", () => {
   expect(callable(declared, found)).toEqual([
     "model 'm': declared batches of up to 8 rows, found no batches",
     "input 'X': declared FP32[3,224], found FP16[3,224]",
-    "input 'GONE': declared INT8[1], but there is none",
-    `input 'NEW': not declared, but there is INT64["n"]`,
+    "input 'GONE': declared INT8[1], but not found",
+    `input 'NEW': not declared, but found INT64["n"]`,
     "output 'Y': declared FP32[10], found FP32[11]",
-    "output 'LOST': declared BYTES[1], but there is none",
+    "output 'LOST': declared BYTES[1], but not found",
   ])
-  expect(same(declared, found)).toContain("output 'MORE': not declared, but there is FP32[1]")
+  expect(same(declared, found)).toContain("output 'MORE': not declared, but found FP32[1]")
 })
 
 it("to callers, an input may be narrower than what is served, not wider", () => {
@@ -53,7 +53,7 @@ it("to callers, an input may be narrower than what is served, not wider", () => 
   expect(callable(contract([tensor("X", "FP32", [3])]), contract([tensor("X", "FP32", [3, 1])]))).toHaveLength(1)
 })
 
-it("to callers, an output may be either, as every reply is checked", () => {
+it("an output may be required or optional for clients, because every response is checked", () => {
   const output = (...dims: ReadonlyArray<number | string>) => contract([], [tensor("Y", "FP32", dims)])
   expect(callable(output(3), output(-1))).toEqual([])
   expect(callable(output("n"), output(3))).toEqual([])

@@ -10,6 +10,7 @@ import { Data } from "effect"
 import { type Dim, isDynamic, print as printTensor } from "../tensor/TensorSpec.ts"
 import type { Contract, ContractTensor } from "./Contract.ts"
 
+/** One difference between a contract and the model that a server runs. */
 export interface Difference {
   readonly of: "input" | "output" | "model"
   /** Of the tensor, or of the model. */
@@ -35,9 +36,9 @@ export const print = ({ of, name, kind, declared, found }: Difference): string =
   const subject = `${of} '${name}'`
   switch (kind) {
     case "missing":
-      return `${subject}: declared ${declared}, but there is none`
+      return `${subject}: declared ${declared}, but not found`
     case "undeclared":
-      return `${subject}: not declared, but there is ${found}`
+      return `${subject}: not declared, but found ${found}`
     default:
       return `${subject}: declared ${declared}, found ${found}`
   }

@@ -48,7 +48,7 @@ export class AddSub extends Model.Service<AddSub>()("add_sub", {
 `)
 })
 
-it("has texts in place of bytes where that is asked for, of one element", () => {
+it("declares texts instead of bytes on request, for one element", () => {
   const inputs = [tensor("T", "BYTES", [1]), tensor("O", "BYTES", [1], { optional: true }), tensor("B", "BYTES", [2])]
   const entry = { contract: contract({ inputs, outputs: [tensor("L", "INT32", [1], { labels: ["a"] })] }), source: "m" }
   const [bytes, texts] = [false, true].map((text) => Result.getOrThrow(ContractFile.print([entry], { text })))
@@ -125,7 +125,7 @@ it("names classes after their models, each otherwise", () => {
   expect(classes).toEqual(["AddSub", "AddSub2", "AddSub3", "ModelModel", "Model3d", "ModelModel2", "ModèleV2"])
 })
 
-it("leaves out outputs that cannot be declared, and says so", () => {
+it("omits outputs that cannot be declared, with a note", () => {
   const printed = text(
     contract({
       outputs: [
@@ -136,15 +136,15 @@ it("leaves out outputs that cannot be declared, and says so", () => {
     }),
   )
   expect(printed).toContain('outputs: { label: Tensor.INT64("n") },')
-  expect(printed).toContain("Without output 'map', which is sequenceType, which is no datatype of the protocol.")
-  expect(printed).toContain("Without output 'odd', which has no shape that its source tells.")
+  expect(printed).toContain("Omits output 'map', which is sequenceType, an unknown datatype.")
+  expect(printed).toContain("Omits output 'odd', which has no shape in its source.")
 })
 
 it.each([
-  [{ inputs: [tensor("X", "COMPLEX64", [1])] }, "input 'X' is COMPLEX64, which is no datatype of the protocol"],
-  [{ inputs: [tensor("X", "FP32", undefined)] }, "input 'X' has no shape that its source tells"],
+  [{ inputs: [tensor("X", "COMPLEX64", [1])] }, "input 'X' is COMPLEX64, an unknown datatype"],
+  [{ inputs: [tensor("X", "FP32", undefined)] }, "input 'X' has no shape in its source"],
   [{ inputs: [tensor("X", "FP32", [-2])] }, "input 'X' has a dimension of -2"],
-  [{ inputs: [tensor("X", "FP32", [1]), tensor("X", "FP32", [1])] }, "input 'X' is there twice"],
+  [{ inputs: [tensor("X", "FP32", [1]), tensor("X", "FP32", [1])] }, "duplicate input 'X'"],
   [{ outputs: [tensor("Y", "odd", [1])] }, "none of its outputs can be declared"],
 ])("refuses what cannot be declared %#", (more, expected) => {
   expect(refusal(more)).toContain(expected)

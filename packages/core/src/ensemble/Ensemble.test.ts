@@ -84,8 +84,8 @@ const compose = Effect.fnUntraced(function* <A, E>(
   if (problem !== undefined) throw new Error(problem)
   const { running: model } = ensemble
   yield* Effect.flatMap(Served, (served) => served.include(ModelStore.of(models))).pipe(Effect.provideContext(context))
-  const numbersOf = (response: { readonly outputs: ReadonlyArray<Tensor.Tensor> }) =>
-    response.outputs.map(({ data }) => [...data].map(Number))
+  const numbersOf = (response: { readonly outputs: ReadonlyArray<Tensor.Tensor | undefined> }) =>
+    response.outputs.map((tensor) => [...(tensor?.data ?? [])].map(Number))
   return {
     model,
     child: (name: string) => {
@@ -213,7 +213,7 @@ describe("a request", () => {
     step("sum", { a: "between", b: "z" }, { y: "more" }),
   ]
 
-  it.effect("asks only the steps of the outputs that are wanted", () =>
+  it.effect("runs only the steps of the requested outputs", () =>
     Effect.gen(function* () {
       const layer = Layer.mergeAll(TwiceLive, PlusLive, SumLive)
       const { infer: call, child } = yield* compose(Two, layer, branches)
@@ -226,7 +226,7 @@ describe("a request", () => {
     }),
   )
 
-  it.effect("may leave out what the inputs of its models leave out, too", () =>
+  it.effect("may omit optional inputs of its models", () =>
     Effect.gen(function* () {
       const layer = Layer.mergeAll(TwiceLive, PlusLive, SumLive)
       const { infer: call } = yield* compose(Two, layer, branches)
@@ -278,7 +278,7 @@ describe("a request", () => {
     }),
   )
 
-  it.effect("that nobody waits for any more ends its steps, as does one whose deadline has come", () =>
+  it.effect("that is cancelled or past its deadline ends its steps", () =>
     Effect.gen(function* () {
       const first = yield* waiting
       const one = yield* compose(
@@ -365,7 +365,7 @@ describe("batches", () => {
         parameters: {},
         deadline: undefined,
       })
-      expect(outputs.map(({ shape, data }) => [shape, [...data]])).toEqual([[[2], [11, 21]]])
+      expect(outputs.map((tensor) => [tensor?.shape, [...(tensor?.data ?? [])]])).toEqual([[[2], [11, 21]]])
     }),
   )
 })
@@ -387,7 +387,7 @@ describe("a decoupled step", () => {
     }),
   )
 
-  it.effect("is followed by answers in its own order, whichever is ready first", () =>
+  it.effect("is followed by responses in its order, regardless of which is ready first", () =>
     Effect.gen(function* () {
       const last = yield* Deferred.make<void>()
       const Backwards = Model.each(
@@ -510,7 +510,7 @@ describe("a decoupled step", () => {
     }),
   )
 
-  it.effect("may be the one that nobody asks for", () =>
+  it.effect("may be one that no request selects", () =>
     Effect.gen(function* () {
       const { model } = yield* compose(Two, Layer.mergeAll(CountLive, TwiceLive), [
         step("count", { x: "x" }, { y: "more" }),
@@ -520,7 +520,7 @@ describe("a decoupled step", () => {
       const responses = yield* Stream.runCollect(stream(model.calls, once))
       expect(responses.map(({ outputs }) => outputs[0]?.data[0])).toEqual([8])
       const all = yield* Stream.runCollect(stream(model.calls, request([2], 2)))
-      expect(all.map(({ outputs }) => outputs.map(({ data }) => data[0]))).toEqual([
+      expect(all.map(({ outputs }) => outputs.map((tensor) => tensor?.data[0]))).toEqual([
         [4, 1],
         [4, 2],
       ])
@@ -528,7 +528,7 @@ describe("a decoupled step", () => {
   )
 })
 
-it.effect("what several decoupled steps give cannot meet", () =>
+it.effect("the outputs of several decoupled steps cannot be combined", () =>
   Effect.gen(function* () {
     const made = compose(Whole, Layer.mergeAll(CountLive, SumLive), [
       step("count", { x: "x" }, { y: "a" }),
@@ -542,7 +542,7 @@ it.effect("what several decoupled steps give cannot meet", () =>
   }),
 )
 
-it.effect("a model that asks an ensemble which asks it back is told so", () =>
+it.effect("a model that calls an ensemble which calls it back gets an error", () =>
   Effect.gen(function* () {
     const CallingLive = Model.each(
       Twice,
@@ -555,7 +555,7 @@ it.effect("a model that asks an ensemble which asks it back is told so", () =>
     )
     const { infer: call } = yield* compose(Whole, Layer.mergeAll(CallingLive, PlusLive), chain)
     expect((yield* Effect.flip(call([1]))).message).toContain(
-      "model 'twice' must not ask model 'whole', as they would wait for each other for ever: twice → whole → twice",
+      "model 'twice' cannot call model 'whole', because the calls would wait for each other forever: twice → whole → twice",
     )
   }),
 )

@@ -12,7 +12,7 @@ import { type InferenceError, ModelNotReady } from "../error/InferenceError.ts"
 import { type FailureReason, ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { Batching } from "../model/Batching.ts"
 import { CallCycleDetector } from "../request/CallCycleDetector.ts"
-import { type Cancel, errorPrefix, type Reply, type Request } from "../request/Request.ts"
+import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from "../request/Request.ts"
 import type { ModelCalls } from "../running/CallableModel.ts"
 import * as ModelDescription from "../running/ModelDescription.ts"
 import * as ModelLife from "../running/ModelLife.ts"
@@ -100,7 +100,7 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
     calls,
     life: ModelLife.make({
       isReady: () => !calls.isStopped && links.current?.models.every(({ life }) => life.isReady()) === true,
-      problem: () => "one of its models takes no requests now",
+      problem: () => "one of its models is not ready",
       pending: () => 0,
       drained: calls.drained,
       keep: () => calls.keep(),
@@ -168,7 +168,7 @@ interface EnsembleCallsOptions {
   readonly cache: Stage | undefined
 }
 
-/** Calls of an ensemble, and how many of them are under way. */
+/** Calls of an ensemble, and the number of calls in flight. */
 class EnsembleCalls implements ModelCalls {
   readonly timeout = undefined
   readonly cycles: CallCycleDetector
@@ -253,11 +253,18 @@ class EnsembleCalls implements ModelCalls {
     const nanos = () => this.#nanos()
     const durations = new StepDurations()
     const { emit } = request
+    let endsWithData = false
+    const emitting: Emit | undefined =
+      emit &&
+      ((response, isLast = false) => {
+        endsWithData = isLast
+        return emit(response, isLast)
+      })
     return new EnsembleRequest({
       graph: partOf(link, request.requestedOutputs ?? []),
       request:
-        link.isDecoupled && emit !== undefined
-          ? { ...request, emit: counted(emit, () => responding, statistics, nanos) }
+        link.isDecoupled && emitting !== undefined
+          ? { ...request, emit: counted(emitting, () => responding, statistics, nanos) }
           : request,
       cycles: this.cycles,
       decoupled: link.isDecoupled,
@@ -271,7 +278,7 @@ class EnsembleCalls implements ModelCalls {
         if (Result.isSuccess(outcome)) {
           statistics.executed(request.rows, durations, clock.currentTimeMillisUnsafe())
           statistics.succeeded(total, 0, durations)
-          response?.emptyResponse.add(nanos() - responding.respondedAt)
+          if (!endsWithData) response?.emptyResponse.add(nanos() - responding.respondedAt)
         } else {
           statistics.failed(reasonOf(outcome.failure), total)
           response?.fail.add(nanos() - responding.respondedAt)
@@ -302,7 +309,7 @@ class EnsembleCalls implements ModelCalls {
   #notLinked(request: Request): ModelNotReady {
     const { name, version } = this.#options.options
     return new ModelNotReady({
-      message: `${errorPrefix(request)}model '${name}' version ${version} has lost a model of its steps`,
+      message: `${errorPrefix(request)}model '${name}' version ${version} has a step whose model is no longer loaded`,
     })
   }
 }

@@ -21,6 +21,8 @@ export class EnsembleFlow {
   isComplete = false
   /** All outputs of the request, where this is the level that has them. */
   response: Response | undefined
+  /** Whether a step with exactly one response has made it, so that nothing else follows from this flow. */
+  endsWithData = false
   /** The failure that comes in place of further responses. */
   failure: InferenceError | undefined
   /** Cancels its decoupled step. */

@@ -17,7 +17,7 @@ import { notReady } from "../error/Refusal.ts"
 import { DeadlineExceeded, ExecutionFailed, type InferenceError, withMessage } from "../error/InferenceError.ts"
 import { type Cancel, errorPrefix, noParameters, type Request, type Response, type Trace } from "../request/Request.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
-import { TypedTensor } from "../tensor/TypedTensor.ts"
+import type { TypedTensor } from "../tensor/TypedTensor.ts"
 import { EnsembleFlow } from "./EnsembleFlow.ts"
 import type { EnsembleGraph, LinkedStep } from "./EnsembleGraph.ts"
 import * as StepRequest from "./StepRequest.ts"
@@ -54,7 +54,7 @@ export class EnsembleRequest {
   constructor(options: EnsembleRequestOptions) {
     this.#options = options
     const { cycles, request } = options
-    this.#caller = { cycles, id: request.id, deadline: request.deadline, trace: request.trace }
+    this.#caller = { cycles, id: request.id, expiresAt: request.deadline, trace: request.trace }
   }
 
   start(): void {
@@ -156,6 +156,7 @@ export class EnsembleRequest {
 
   #take(flow: EnsembleFlow, step: LinkedStep, { outputs, parameters }: Response): void {
     flow.add(parameters)
+    flow.endsWithData = !step.model.calls.decoupled
     for (let index = 0; index < step.outputs.length; index++) {
       const position = step.outputs[index] ?? -1
       if (position >= 0) flow.set(position, outputs[index] ?? null)
@@ -172,12 +173,8 @@ export class EnsembleRequest {
       return
     }
     if (!flow.has(graph.outputs, graph)) return
-    const outputs: Array<TypedTensor> = []
-    for (let index = 0; index < graph.outputs.length; index++) {
-      const tensor = outputOf(graph, flow, index)
-      if (tensor === undefined) return this.#fail(this.#outputNotSet(), flow)
-      outputs.push(tensor)
-    }
+    const outputs: Array<TypedTensor | undefined> = []
+    for (let index = 0; index < graph.outputs.length; index++) outputs.push(outputOf(graph, flow, index))
     flow.response = { outputs, parameters: flow.parameters }
     if (decoupled) return this.#release()
     this.#stop()
@@ -215,7 +212,8 @@ export class EnsembleRequest {
           this.#settled(flow)
           return next
         }
-        return Effect.flatMap(emit?.(flow.response) ?? Effect.void, emitted)
+        const isLast = flow.endsWithData && this.#isExhausted && this.#ready.length === 0
+        return Effect.flatMap(emit?.(flow.response, isLast) ?? Effect.void, emitted)
       }
       if (flow?.failure !== undefined || this.#isExhausted) {
         // It ends by itself.
@@ -286,11 +284,6 @@ export class EnsembleRequest {
     this.#cancels.clear()
     this.#emission?.interruptUnsafe()
   }
-
-  #outputNotSet(): ExecutionFailed {
-    const problem = "unexpected deadlock, at least one output is not set while no more ensemble steps can be made"
-    return new ExecutionFailed({ message: `${errorPrefix(this.#options.request)}${problem}` })
-  }
 }
 
 /** The failure of a step, as the ensemble's caller sees it. */
@@ -320,15 +313,12 @@ const inputOf = (
   return StepRequest.fitted(tensor, graph.batched[position] === true, spec, maxBatchSize > 0)
 }
 
-/** An empty tensor for an output that was not requested; undefined for one that has been left out. */
+/** Undefined for an output that was not requested, or that its step has left out. */
 const outputOf = (graph: EnsembleGraph, flow: EnsembleFlow, index: number): TypedTensor | undefined => {
   const { signature, maxBatchSize } = graph.definition
   const spec = signature.outputs[index]
   const position = graph.outputs[index] ?? -1
-  if (spec === undefined) return undefined
-  if (position < 0) return new TypedTensor(spec.datatype, [0], noBytes)
+  if (spec === undefined || position < 0) return undefined
   const tensor = flow.get(position, graph) ?? undefined
   return tensor && StepRequest.fitted(tensor, graph.batched[position] === true, spec, maxBatchSize > 0)
 }
-
-const noBytes = new Uint8Array()

@@ -18,9 +18,11 @@ interface RetryableMessage extends Message {
 export class InvalidRequest extends Data.TaggedError("InvalidRequest")<Message> {}
 /** The body cannot be parsed. */
 export class MalformedRequest extends Data.TaggedError("MalformedRequest")<Message> {}
+/** No model has this name and version. */
 export class ModelNotFound extends Data.TaggedError("ModelNotFound")<Message> {}
 /** The model is known and takes no requests now. */
 export class ModelNotReady extends Data.TaggedError("ModelNotReady")<Message> {}
+/** The queue of the model, or the memory for requests in flight, is full. A retry may succeed. */
 export class QueueFull extends Data.TaggedError("QueueFull")<RetryableMessage> {}
 /** The request has waited for as long as the model lets a request wait in its queue. */
 export class QueueTimeout extends Data.TaggedError("QueueTimeout")<RetryableMessage> {}
@@ -28,7 +30,9 @@ export class QueueTimeout extends Data.TaggedError("QueueTimeout")<RetryableMess
 export class Unavailable extends Data.TaggedError("Unavailable")<RetryableMessage> {}
 /** The caller's deadline passed before there was a response. */
 export class DeadlineExceeded extends Data.TaggedError("DeadlineExceeded")<Message> {}
+/** The caller cancelled the request. */
 export class Cancelled extends Data.TaggedError("Cancelled")<Message> {}
+/** The request uses a part of the protocol that the model or the server does not support. */
 export class Unsupported extends Data.TaggedError("Unsupported")<Message> {}
 /** The request would create something that already exists. */
 export class AlreadyExists extends Data.TaggedError("AlreadyExists")<Message> {}
@@ -106,6 +110,7 @@ export const isTag = (tag: string): tag is Tag => Object.hasOwn(constructors, ta
 export const isReservedTag = (tag: string): boolean =>
   isTag(tag) || tag === "Unrecoverable" || tag === "DeclaredFailure"
 
+/** Whether a value is an error of a call, including errors that a model declares. */
 export const isInferenceError = (error: unknown): error is InferenceError => {
   if (error instanceof Unrecoverable || error instanceof DeclaredFailure) return true
   return error instanceof Error && "_tag" in error && typeof error._tag === "string" && isTag(error._tag)

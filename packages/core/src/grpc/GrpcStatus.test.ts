@@ -48,7 +48,7 @@ it("a status is read as it was written", () => {
   expect(read("99", "odd")).toEqual({ code: 99, message: "odd" })
 })
 
-it.each(["x", "-1", "00", "", "1234567890"])("the status '%s' is no code, so it is UNKNOWN", (status) => {
+it.each(["x", "-1", "00", "", "1234567890"])("the unknown status '%s' is UNKNOWN", (status) => {
   const message = `the server sent the grpc-status ${JSON.stringify(status)}: 50%`
   expect(read(status, "50%25")).toEqual({ code: 2, message })
 })

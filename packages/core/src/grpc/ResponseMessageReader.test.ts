@@ -96,7 +96,7 @@ it.each([
   },
 )
 
-it("tells how much of an incomplete message has arrived", () => {
+it("reports the received part of an incomplete message", () => {
   const reader = new ResponseMessageReader(10, allocate)
   const bytes = frame(Uint8Array.of(1, 2, 3))
   const seen = []

@@ -43,7 +43,7 @@ const Bucketed = Model.bind(
   },
 )
 
-it.effect("what it declares of its batches knows the names of its positions", () =>
+it.effect("batch options accept the names of positional tensors", () =>
   Effect.gen(function* () {
     const { infer } = yield* Bucketed
     const responses = yield* Effect.forEach(
@@ -107,7 +107,7 @@ it.effect("tensors are called after their positions, counted from 1, unless they
   }).pipe(Effect.provide(AddSub.layer)),
 )
 
-it.effect("outputs too many, too few, or none at all are told by their positions", () =>
+it.effect("reports missing and additional outputs by position", () =>
   Effect.gen(function* () {
     const message = (returned: unknown) => {
       const wrong = Model.bind(
@@ -120,7 +120,9 @@ it.effect("outputs too many, too few, or none at all are told by their positions
       return Effect.map(Effect.provide(calling, wrong.layer, { local: true }), (error) => error.message)
     }
     const tensor = Tensor.make("FP32", [1, 1], Float32Array.of(1))
-    expect(yield* message([tensor, tensor])).toBe("output 'OUTPUT_2' of model 'wrong': not declared, unlike 'OUTPUT_1'")
+    expect(yield* message([tensor, tensor])).toBe(
+      "output 'OUTPUT_2' of model 'wrong': not declared; expected one of 'OUTPUT_1'",
+    )
     expect(yield* message([])).toBe("output 'OUTPUT_1' of model 'wrong': missing: declared as FP32[1]")
     expect(yield* message(3)).toContain("missing: expected an object with 'OUTPUT_1', got number")
   }),
@@ -183,7 +185,7 @@ export const refused = () => {
   void Model.bind({ name: "missing", inputs: [FP32], outputs: [FP32] }, ([, second]) => [second])
   // @ts-expect-error other dims
   void Model.bind({ name: "dims", inputs: [Tensor.FP32(2)], outputs: [FP32] }, ([x]) => [x])
-  // @ts-expect-error a Schema that does not encode to a tensor is no field
+  // @ts-expect-error a Schema that does not encode to a tensor is not a field
   void Model.bind({ name: "field", inputs: ["FP32"], outputs: [FP32] }, () => [])
   // @ts-expect-error the model is not provided
   const other: Layer.Layer<Model.Bound<"other">> = Identity.layer

@@ -86,6 +86,7 @@ type CheckedBoundHandler<N extends string, I extends Positions, O extends Positi
   RMake
 >
 
+/** Declaration and options of a model whose tensors are given by position. */
 export interface BindOptions<N extends string, I extends Positions, O extends Positions, W = WarmUps<Named<"INPUT", I>>>
   extends
     Omit<DefinitionOptions<Fields, Fields>, "inputs" | "outputs" | "batching">,

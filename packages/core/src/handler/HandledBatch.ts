@@ -45,8 +45,8 @@ export class BatchScope<P extends Declared = Declared> implements HandledBatch<P
     return this.#handling.cycles
   }
 
-  /** The latest deadline of the requests; undefined if any request has none. */
-  get deadline(): number | undefined {
+  /** The latest deadline of the requests, as MonotonicTime; undefined if any request has none. */
+  get expiresAt(): number | undefined {
     let last = 0
     for (const { deadline } of this.#batch.requests) {
       if (deadline === undefined) return undefined

@@ -77,7 +77,7 @@ const failures: ReadonlyArray<readonly [unknown, string]> = [
   [undefined, "undefined"],
 ]
 
-it.effect.each(failures)("each: a failure without a message, %o, is told by its tag or its name", ([failure, text]) =>
+it.effect.each(failures)("each: reports a failure without a message, %o, by its tag or name", ([failure, text]) =>
   Effect.gen(function* () {
     const variants = [() => Effect.fail(failure), () => Promise.reject(failure), thrower(failure)]
     for (const variant of variants) {

@@ -31,6 +31,7 @@ import type * as SampleCodec from "../model/SampleCodec.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 import * as UserCode from "./UserCode.ts"
 
+/** Options of a model in code. */
 export interface HandlerOptions<I extends Fields = Fields> extends Provide.ServingOptions<I> {
   /**
    * Number of instances, each of which builds a handler and executes one batch at a time; or a list of groups, such as
@@ -202,8 +203,8 @@ export const failure = (
     }
   }
   const found = failureOf(cause)
-  // Interrupted, which is no answer.
-  if (Result.isFailure(found)) return { error: unprocessed(instance, "its log says why"), unexpected: cause }
+  // An interruption has no error to return.
+  if (Result.isFailure(found)) return { error: unprocessed(instance, "see the server log"), unexpected: cause }
   const raised = found.success
   const error = instanceError(model, instance, raised)
   // The error may be unintended, so it is logged with its stack, unless it is one of Errors or declared.

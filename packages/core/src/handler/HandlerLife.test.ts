@@ -76,7 +76,7 @@ const modes: { readonly [mode: string]: (life: Life) => Layer.Layer<Echo> } = {
 type Fields = (typeof Echo)["definition"]["inputs"]
 
 it.effect.each(Object.entries(modes))(
-  "%s: once per instance, whatever it is asked, and finalized behind what runs",
+  "%s: once per instance, for any number of requests, and finalized after running batches",
   ([, mode]) =>
     Effect.gen(function* () {
       const life: Life = { events: [], gate: Promise.withResolvers() }

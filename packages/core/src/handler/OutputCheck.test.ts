@@ -24,7 +24,7 @@ type Variants<Output> = { readonly [variant: string]: (returned: Output) => Laye
 /** Returned values, and the error message for each after "output". */
 const samples: ReadonlyArray<readonly [string, unknown, string]> = [
   ["missing", { sum: x }, "'text' of model 'pair': missing: declared as BYTES[1]"],
-  ["extra", { sum: x, text, more: x }, "'more' of model 'pair': not declared, unlike 'sum', 'text'"],
+  ["extra", { sum: x, text, more: x }, "'more' of model 'pair': not declared; expected one of 'sum', 'text'"],
   [
     "a wrong datatype",
     { sum: double([2]), text },
@@ -64,7 +64,11 @@ for (const [variant, make] of Object.entries(each)) {
 
 const batches: ReadonlyArray<readonly [string, unknown, string]> = [
   ["missing", { sum: rows }, "'text' of model 'pair': missing: declared as BYTES[1]"],
-  ["extra", { sum: rows, text: texts, more: rows }, "'more' of model 'pair': not declared, unlike 'sum', 'text'"],
+  [
+    "extra",
+    { sum: rows, text: texts, more: rows },
+    "'more' of model 'pair': not declared; expected one of 'sum', 'text'",
+  ],
   [
     "a wrong datatype",
     { sum: double([1, 2]), text: texts },
@@ -107,7 +111,7 @@ for (const [variant, make] of Object.entries(batched)) {
 
 const positional: ReadonlyArray<readonly [string, unknown, string]> = [
   ["missing", [rows], "'OUTPUT_2' of model 'bound': missing: declared as FP32[2]"],
-  ["extra", [rows, rows, rows], "'OUTPUT_3' of model 'bound': not declared, unlike 'OUTPUT_1', 'OUTPUT_2'"],
+  ["extra", [rows, rows, rows], "'OUTPUT_3' of model 'bound': not declared; expected one of 'OUTPUT_1', 'OUTPUT_2'"],
   [
     "a wrong datatype",
     [double([1, 2]), rows],
@@ -120,7 +124,7 @@ const positional: ReadonlyArray<readonly [string, unknown, string]> = [
     [float(2, 2), rows],
     "'OUTPUT_1' of model 'bound': wrong length of the batch: expected 1 rows, got 2",
   ],
-  ["no array", rows, "'datatype' of model 'bound': not declared, unlike 'OUTPUT_1', 'OUTPUT_2'"],
+  ["no array", rows, "'datatype' of model 'bound': not declared; expected one of 'OUTPUT_1', 'OUTPUT_2'"],
 ]
 
 it.effect.each(positional)("bind, by position: %s", ([, returned, message]) => {

@@ -91,7 +91,7 @@ it.effect("a caller that leaves aborts the signal; the instance is busy until th
 const waiting = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()))
 
-it.effect("a caller that leaves a batch of others aborts the signal of its own request alone", () =>
+it.effect("a cancelled request in a batch aborts only its own signal", () =>
   Effect.gen(function* () {
     const events: Array<string> = []
     const each = Model.each(Shout, async ({ TEXT }, { signal }) => {

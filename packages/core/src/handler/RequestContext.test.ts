@@ -100,7 +100,7 @@ it.effect.each([undefined, null, { a: 1 }, () => 1])(
     ),
 )
 
-it.effect("batch: the contexts of its requests come beside the tensors, and each response has its own parameters", () =>
+it.effect("batch: receives the request contexts with the tensors, and sets parameters for each response", () =>
   Effect.gen(function* () {
     const { model } = yield* Echo
     const responses = yield* Effect.all(

@@ -10,12 +10,13 @@ import type { Declared, RequestParameters } from "../model/Declared.ts"
 import * as PromiseCall from "../call/PromiseCall.ts"
 import { type HandledRequest, RequestContext } from "./RequestContext.ts"
 import type { Run } from "../call/PromiseCall.ts"
+import * as MonotonicTime from "../request/MonotonicTime.ts"
 
 export class RequestScope<P extends Declared = Declared> implements HandledRequest<P>, CallerService {
   readonly id: string
   readonly rows: number
   readonly parameters: RequestParameters<P>
-  readonly deadline: number | undefined
+  readonly expiresAt: number | undefined
   readonly requestedOutputs: ReadonlyArray<string>
   readonly #request: Request
   readonly #handling: HandlerEnvironment
@@ -27,7 +28,7 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
     this.rows = request.rows
     // Decoded by the Schemas of P, ahead of the queue.
     this.parameters = (request.declared ?? request.parameters) as RequestParameters<P>
-    this.deadline = request.deadline
+    this.expiresAt = request.deadline
     this.requestedOutputs = request.requestedOutputs ?? []
     this.#request = request
     this.#handling = handling
@@ -41,6 +42,12 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
     return this.#request.trace
   }
 
+  get deadline(): number | undefined {
+    if (this.expiresAt === undefined) return undefined
+    const { clock } = this.#handling
+    return Math.round(clock.currentTimeMillisUnsafe() + this.expiresAt - MonotonicTime.millis(clock))
+  }
+
   get signal(): AbortSignal {
     return this.#cancellation.signal
   }
@@ -49,9 +56,9 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
   // properties they would be three closures of every request, and V8 puts such where only full collections look.
   get remaining(): () => number | undefined {
     return () =>
-      this.deadline === undefined
+      this.expiresAt === undefined
         ? undefined
-        : Math.max(0, this.deadline - this.#handling.clock.currentTimeMillisUnsafe())
+        : Math.max(0, this.expiresAt - MonotonicTime.millis(this.#handling.clock))
   }
 
   get setParameterUnsafe(): HandledRequest<P>["setParameterUnsafe"] {
@@ -108,6 +115,13 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
   /** Those that have been set so far. */
   responseParameters(): Parameters {
     return this.#responseParameters === undefined ? noParameters : Object.fromEntries(this.#responseParameters)
+  }
+
+  /** Those that have been set since the last call. */
+  takeResponseParameters(): Parameters {
+    const parameters = this.responseParameters()
+    this.#responseParameters = undefined
+    return parameters
   }
 
   cancel(): void {

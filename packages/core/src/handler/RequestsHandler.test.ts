@@ -84,7 +84,7 @@ it.effect("a result that does not fit the signature is the failure of its reques
       message: "output 'y' of model 'scale': wrong length of the batch: expected 1 rows, got 2",
     })
     expect(yield* Effect.flip(none ?? Exit.void)).toMatchObject({
-      message: "the handler of model 'scale' answered request '3' with something that is no Result",
+      message: "the handler of model 'scale' returned a value that is not a Result for request '3'",
     })
   }).pipe(
     Effect.provide(
@@ -105,7 +105,7 @@ it.effect("fewer or more results than requests are the failure of all of them", 
     const errors = yield* Effect.all([Effect.flip(call(sample(1))), Effect.flip(call(sample(2)))], {
       concurrency: "unbounded",
     })
-    const message = "the handler of model 'scale' returned 1 results to a batch of 2 requests"
+    const message = "the handler of model 'scale' returned 1 results for a batch of 2 requests"
     expect(errors).toMatchObject([
       { _tag: "ExecutionFailed", message },
       { _tag: "ExecutionFailed", message },
@@ -117,7 +117,7 @@ it.effect("fewer or more results than requests are the failure of all of them", 
   ),
 )
 
-it.effect("a model without a batch dimension is asked for one request of one row at a time", () =>
+it.effect("a model without a batch dimension receives one request of one row at a time", () =>
   Effect.gen(function* () {
     const { infer: call } = yield* Single
     expect([...(yield* call(sample(3))).y.data]).toEqual([3])
@@ -138,7 +138,7 @@ it.effect("an effect answers too, and its own failure is that of all requests", 
   }).pipe(Effect.provide(Model.requests(Scale, () => Effect.fail(new Errors.QueueFull({ message: "full" }))))),
 )
 
-it.effect("the signal is aborted once nobody waits for any of the requests", () =>
+it.effect("the signal is aborted once all requests are cancelled", () =>
   Effect.gen(function* () {
     const aborted = yield* Deferred.make<void>()
     const layer = Model.requests(

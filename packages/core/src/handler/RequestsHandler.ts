@@ -161,12 +161,13 @@ export function requests<
 const noResult = (model: string, { id }: Pick<HandledRequest, "id">) => {
   const subject = id === "" ? "a request" : `request '${id}'`
   return new ExecutionFailed({
-    message: `the handler of model '${model}' answered ${subject} with something that is no Result`,
+    message: `the handler of model '${model}' returned a value that is not a Result for ${subject}`,
   })
 }
 
-const wrongLength = (model: string, results: unknown, expected: number) => {
-  const returned = Array.isArray(results) ? `${results.length} results` : "no array of results"
-  const message = `the handler of model '${model}' returned ${returned} to a batch of ${expected} requests`
+/** The failure of a batch for which code did not return one result for each request. */
+export const wrongLength = (model: string, results: unknown, expected: number) => {
+  const returned = Array.isArray(results) ? `${results.length} results` : "a value that is not an array"
+  const message = `the handler of model '${model}' returned ${returned} for a batch of ${expected} requests`
   return new ExecutionFailed({ message })
 }

@@ -83,7 +83,7 @@ it.effect("a request has one row", () =>
     const TEXT = Tensor.make("BYTES", [2, 1], [new Uint8Array(1), new Uint8Array(1)])
     const request = { id: "7", inputs: [TEXT], rows: 2, parameters: {}, deadline: undefined }
     expect((yield* Effect.flip(infer(model.calls, request))).message).toBe(
-      "[request id: 7] inference request batch-size must be <= 1 for 'words', whose responses are to one row each, got 2",
+      "[request id: 7] inference request batch-size must be <= 1 for 'words', got 2",
     )
   }).pipe(Effect.provide(words)),
 )
@@ -143,7 +143,7 @@ it.effect("as many requests at once as a batch has rows, and a deadline ends its
   }),
 )
 
-it.effect("a request waits for no company, which it cannot have", () =>
+it.effect("a request does not wait for a batch", () =>
   Effect.gen(function* () {
     class Patient extends Model.Service<Patient>()("patient", {
       inputs: { TO: Tensor.scalar("INT32") },
@@ -270,7 +270,7 @@ it.effect("an iterator is pulled no faster than its reader takes, and returns wh
   }),
 )
 
-it.live("an asynchronous iterator that waits is told by its signal that the reader has left", () =>
+it.live("the signal tells a waiting asynchronous iterator that the reader has left", () =>
   Effect.gen(function* () {
     const received = yield* Deferred.make<void>()
     const waiting = Model.stream(Count, async function* (_, { signal }) {

@@ -165,7 +165,7 @@ export function stream<
 }
 
 /** The handler's responses as a stream, pulled one by one. Exceptions become failures. */
-const responses = <I, A, E, R, P extends Declared>(
+export const responses = <I, A, E, R, P extends Declared>(
   handler: (sample: I, request: HandledRequest<P>) => Responses<A, E, R>,
   sample: I,
   request: HandledRequest<P>,
@@ -187,10 +187,10 @@ const asynchronous = async function* <A>(iterable: Iterable<A>) {
 }
 
 /** Says that there are no more. */
-const last: Response = { outputs: [], parameters: noParameters }
+export const last: Response = { outputs: [], parameters: noParameters }
 
 const tooManyRows = (model: string, request: Request) => {
-  const text = `inference request batch-size must be <= 1 for '${model}', whose responses are to one row each`
+  const text = `inference request batch-size must be <= 1 for '${model}'`
   return new InvalidRequest({ message: `${errorPrefix(request)}${text}, got ${request.rows}` })
 }
 

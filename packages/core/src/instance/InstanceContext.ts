@@ -20,8 +20,8 @@ export interface BuiltInstance {
 }
 
 /**
- * Provided to the effect that builds a handler, and to the layers of its instance, so that it is no need of the model's
- * layer:
+ * Provided to the effect that builds a handler, and to the layers of its instance, so the model's layer does not
+ * require it:
  *
  * ```ts
  * Model.batch(Embed, Effect.gen(function* () {

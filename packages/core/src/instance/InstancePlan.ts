@@ -84,7 +84,7 @@ const planGroup = (model: string, version: string, group: number, options: Group
   requireInteger(model, `instances[${group}].count`, count, 1)
   for (const gpu of gpus) requireInteger(model, `instances[${group}].gpus`, gpu, 0)
   if (gpus.length > 0 !== (kind === "GPU")) {
-    const rule = kind === "GPU" ? "must name at least one device" : 'are of the kind "GPU" alone'
+    const rule = kind === "GPU" ? "must name at least one device" : 'require kind "GPU"'
     throw new TypeError(`Model "${model}": instances[${group}].gpus ${rule}, but [${gpus}] was given.`)
   }
   const name = `${model}_${group}`

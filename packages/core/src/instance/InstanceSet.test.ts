@@ -102,7 +102,7 @@ it.effect("those that go answer what they have, and are released behind it; they
   }),
 )
 
-it.effect("what cannot be built leaves all as it was, and nothing of it behind", () =>
+it.effect("a failed build changes nothing and releases everything", () =>
   Effect.gen(function* () {
     const harnessed = yield* harness
     const { model, infer, alive, open } = harnessed
@@ -114,7 +114,7 @@ it.effect("what cannot be built leaves all as it was, and nothing of it behind",
   }),
 )
 
-it.effect("what is prepared and not brought in is gone at the end of the scope", () =>
+it.effect("releases prepared, unused instances at the end of the scope", () =>
   Effect.gen(function* () {
     const { model, alive } = yield* harness
     const scope = yield* Scope.make()

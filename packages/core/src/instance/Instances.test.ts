@@ -51,14 +51,14 @@ it.effect("two instances do two requests at the same time, one instance does one
   }),
 )
 
-it.effect("a list of layers: each instance has its own, and requests go to whichever is free", () =>
+it.effect("a list of layers: one per instance, and requests go to any free instance", () =>
   Effect.gen(function* () {
     const layer = Model.each(Where, named, { instances: [device("cuda"), device("cpu")] })
     expect(yield* inferAll(layer, 4)).toEqual({ responses: ["cpu", "cpu", "cuda", "cuda"], took: 400 })
   }),
 )
 
-it.effect("the same layer twice is built twice; each in a scope of its own, closed when the model unloads", () =>
+it.effect("builds the same layer twice, each in a separate scope that closes when the model unloads", () =>
   Effect.gen(function* () {
     const events: Array<string> = []
     let made = 0
@@ -79,7 +79,7 @@ it.effect("the same layer twice is built twice; each in a scope of its own, clos
   }),
 )
 
-it.effect("what is being built is told what it is, also its layer", () =>
+it.effect("provides the instance context to a handler and its layer", () =>
   Effect.gen(function* () {
     const received: Array<unknown> = []
     const fromContext = Layer.effect(
@@ -126,7 +126,7 @@ it.effect("one that cannot be built is the failure of the model, and the others 
   }),
 )
 
-it.effect("initialize runs once per instance, whatever it is asked; finalize after what runs has ended", () =>
+it.effect("initialize runs once per instance, for any number of requests; finalize after running batches", () =>
   Effect.gen(function* () {
     const events: Array<string> = []
     const handler = Effect.gen(function* () {
@@ -162,7 +162,7 @@ it.effect("a finalize that fails is logged, and the unload goes on", () =>
   }),
 )
 
-it("what an instance needs is a need of the layer, unless every instance has it", () => {
+it("the layer requires the services of its instances, unless every instance has them", () => {
   const closed: Layer.Layer<Where> = Model.each(Where, named, { instances: [device("a"), { layer: device("b") }] })
   const failing: Layer.Layer<Where, NoDevice> = Model.each(Where, named, {
     instances: [Layer.effect(Device, Effect.fail(new NoDevice({ message: "" })))],
@@ -186,6 +186,6 @@ it("options out of range are found at declaration", () => {
   expect(given([{}, { kind: "GPU", gpus: [] }])).toThrow(
     "instances[1].gpus must name at least one device, but [] was given.",
   )
-  expect(given([{ gpus: [1] }])).toThrow('instances[0].gpus are of the kind "GPU" alone, but [1] was given.')
+  expect(given([{ gpus: [1] }])).toThrow('instances[0].gpus require kind "GPU", but [1] was given.')
   expect(given([{ kind: "GPU", gpus: [-1] }])).toThrow("instances[0].gpus must be an integer of at least 0")
 })

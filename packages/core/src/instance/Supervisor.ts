@@ -7,6 +7,7 @@ import type { Batch } from "../batch/Batch.ts"
 import type { Instance, InstanceStatus, Interrupt, Settle } from "./Instance.ts"
 import { Deferred, Duration, Effect, Exit, Option, Result } from "effect"
 
+/** Limits on restarting an instance that has died. */
 export interface RestartOptions {
   /** Restarts in a row, without a batch that succeeds between them. Default 5. */
   readonly times?: number
@@ -22,7 +23,7 @@ export interface Supervised {
   /** Whether its owner has ended it, so that it does not count as a death. Default no. */
   readonly wasEnded?: boolean
   readonly execute: (batch: Batch, settle: Settle) => Interrupt
-  /** Asks it to end, and waits until it has. Harmless when it has already. */
+  /** Ends the executor and waits until it has ended. Harmless if it has already ended. */
   readonly stop: Effect.Effect<void>
 }
 
@@ -81,7 +82,7 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
       const started = yield* begin.pipe(Effect.result, Effect.uninterruptible)
       if (Result.isSuccess(started)) return true
       yield* Effect.logWarning(
-        `Instance ${name} did not start again (${restarts} of ${times}): ${started.failure.message}`,
+        `Instance ${name} failed to restart (${restarts} of ${times}): ${started.failure.message}`,
       )
     }
     return false
@@ -95,10 +96,10 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
       yield* Effect.logWarning(`The worker thread of instance ${name} died: ${reason}`)
       if (!(yield* restart)) break
       become("available")
-      yield* Effect.logInfo(`Instance ${name} has started again`)
+      yield* Effect.logInfo(`Instance ${name} has restarted`)
     }
     become("failed")
-    yield* Effect.logError(`Instance ${name} has failed for good, after ${times} restarts in a row`)
+    yield* Effect.logError(`Instance ${name} has failed permanently after ${times} restarts in a row`)
   })
 
   const instance: Instance = {

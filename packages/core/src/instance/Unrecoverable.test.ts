@@ -49,7 +49,7 @@ it.effect.each(handlers)("%s: the caller has the error, and the model takes no m
     expect(yield* Fiber.join(failure)).toBe(lost)
     expect(yield* Effect.flip(model.infer({ x }))).toMatchObject({
       _tag: "ModelNotReady",
-      message: "[request id: <id_unknown>] model 'device' takes no more requests: the device is lost",
+      message: "[request id: <id_unknown>] model 'device' has stopped accepting requests: the device is lost",
     })
     expect(yield* model.executions).toHaveLength(1)
   }),
@@ -83,7 +83,7 @@ it.effect("stream: so for a decoupled model, and for bind", () =>
   }),
 )
 
-it.effect("what is queued is refused, without another execution; what runs on another instance ends", () =>
+it.effect("refuses queued requests without another execution; running batches of other instances end", () =>
   Effect.gen(function* () {
     const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let calls = 0
@@ -125,7 +125,7 @@ it.effect("a batch of several requests is not tried again in halves", () =>
   }),
 )
 
-it.effect("has a tag of its own", () =>
+it.effect("has a separate tag", () =>
   Effect.gen(function* () {
     const model = yield* Testing.model(Model.each(Device, fail))
     const caught = Effect.catchTag(model.infer({ x }), "Unrecoverable", ({ message }) => Effect.succeed(message))

@@ -57,7 +57,7 @@ const value = (models: Registry["Service"], name: string, version?: number) =>
 
 const untilIdle = TestClock.adjust(0)
 
-it.effect("a loaded model answers, one that is unloaded is not there, and one that is there cannot come again", () =>
+it.effect("a loaded model answers, an unloaded one is unknown, and a loaded one cannot be loaded again", () =>
   Effect.gen(function* () {
     const { models, index } = yield* registry
     const log: Array<string> = []
@@ -69,7 +69,7 @@ it.effect("a loaded model answers, one that is unloaded is not there, and one th
     expect(yield* value(models, "scale")).toBe(14)
     expect(yield* Effect.flip(models.load([Scale], times(3)))).toMatchObject({
       _tag: "AlreadyExists",
-      message: "model 'scale' version 1 is there already",
+      message: "model 'scale' version 1 already exists",
     })
     yield* models.unload("scale")
     expect(log).toEqual(["+a", "-a"])
@@ -114,7 +114,7 @@ it.effect("a replacement loads first; the old one answers what it has, and is fi
   }),
 )
 
-it.effect("a replacement that fails says why, and leaves what was there", () =>
+it.effect("a failed replacement reports the reason, and keeps the previous model", () =>
   Effect.gen(function* () {
     const { models, index } = yield* registry
     const released: Array<string> = []
@@ -139,7 +139,7 @@ it.effect("a replacement that fails says why, and leaves what was there", () =>
   }),
 )
 
-it.effect("the index tells what comes, what goes, and what could not come", () =>
+it.effect("the index shows loads, unloads and failed loads", () =>
   Effect.gen(function* () {
     const { models, index } = yield* registry
     const gate = yield* Deferred.make<void>()
@@ -242,7 +242,7 @@ it.effect("a caller that leaves takes its load back", () =>
   }),
 )
 
-it.effect("the end of the registry ends what is loaded and what is being loaded, whose callers are told", () =>
+it.effect("closing the registry unloads loaded models and fails pending loads", () =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
     const context = yield* Layer.buildWithScope(Layer.fresh(Registry.layer), scope)
@@ -311,7 +311,7 @@ it.effect("versions stand side by side; a replacement takes the place of all of 
   }),
 )
 
-it.effect("who was given a model asks the one in its place; without one it is told so, until there is one again", () =>
+it.effect("a caller calls the replacement of its model, and fails until one exists", () =>
   Effect.gen(function* () {
     const { models } = yield* registry
     const context = yield* Layer.build(times(2))
@@ -343,7 +343,7 @@ it.effect("who was given a model asks the one in its place; without one it is to
     )
     expect(yield* Effect.flip(value(models, "outer"))).toMatchObject({
       _tag: "ExecutionFailed",
-      message: "model 'scale' has been replaced by one with other inputs or outputs than its caller knows",
+      message: "model 'scale' was replaced by a model with different inputs or outputs",
     })
     yield* models.replace([Scale], times(4))
     expect(yield* value(models, "outer")).toBe(28)
@@ -421,7 +421,7 @@ it.effect("a handler loads and unloads; one that unloads itself does not wait fo
   }),
 )
 
-it.effect("code that is being loaded may load others, and is told where it would wait for itself", () =>
+it.effect("code may load models while loading, and gets an error instead of a deadlock", () =>
   Effect.gen(function* () {
     const { models } = yield* registry
     const loads = (change: (registry: Registry["Service"]) => Effect.Effect<void, { readonly message: string }>) =>
@@ -440,13 +440,14 @@ it.effect("code that is being loaded may load others, and is told where it would
     const itself = loads((registry) => registry.unload("outer"))
     expect(yield* Effect.flip(models.replace([Outer], itself))).toMatchObject({
       _tag: "Unavailable",
-      message: "model 'outer' is being changed, which code that is part of a change cannot wait for",
+      message:
+        "model 'outer' is being loaded or unloaded, and code that runs as part of a load or unload cannot wait for it",
     })
     expect(yield* value(models, "outer")).toBe(7)
   }),
 )
 
-it.effect("models of a repository are its own: under explicit control it is asked, else they stay", () =>
+it.effect("the repository loads and unloads its models with explicit control; otherwise they stay", () =>
   Effect.gen(function* () {
     const { models, served } = yield* registry
     const server = new ModelStore()
@@ -474,12 +475,12 @@ it.effect("models of a repository are its own: under explicit control it is aske
     ]) {
       expect(yield* Effect.flip(change)).toMatchObject({
         _tag: "InvalidRequest",
-        message: "model 'scale' is of the model repository, which loads and unloads it",
+        message: "model 'scale' belongs to the model repository, which loads and unloads it",
       })
     }
     expect(yield* Effect.flip(models.loadStored("scale"))).toMatchObject({
       _tag: "Unavailable",
-      message: "there is no model repository under explicit control",
+      message: "no model repository with explicit model control is configured",
     })
     explicit = control
     yield* models.unload("scale")

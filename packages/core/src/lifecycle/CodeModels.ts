@@ -21,11 +21,13 @@ import * as Retirement from "./Retirement.ts"
 /** The models that a layer is loaded for. */
 export type Models = readonly [DeclaredModel, ...ReadonlyArray<DeclaredModel>]
 
+/** Options of replacing a model. */
 export interface RetireOptions {
   /** Maximum time for a retired model to finish its accepted requests. Default 30 seconds. */
   readonly drain?: Duration.Input
 }
 
+/** Options of unloading a model. */
 export interface UnloadOptions extends RetireOptions {
   /** Default: all that there are. */
   readonly version?: string | number
@@ -109,7 +111,7 @@ export class CodeModels implements Loading {
   readonly loadStored: Loading["loadStored"] = (name, { files = new Map(), ...overrides } = {}) =>
     Effect.suspend(() => {
       const load = this.#control()?.load(name, { ...overrides, files })
-      const message = "there is no model repository under explicit control"
+      const message = "no model repository with explicit model control is configured"
       return load ?? Effect.fail(new Unavailable({ message }))
     })
 
@@ -138,7 +140,9 @@ export class CodeModels implements Loading {
         for (const { description } of this.#base.models) {
           const { name, version } = description
           if (Result.isSuccess(store.get(name, version))) {
-            return Effect.fail(new AlreadyExists({ message: `Model '${name}' version ${version} is given twice.` }))
+            return Effect.fail(
+              new AlreadyExists({ message: `Model '${name}' version ${version} is given more than once.` }),
+            )
           }
         }
         for (const name of this.#base.names()) {
@@ -267,7 +271,7 @@ export class CodeModels implements Loading {
         .slice(0, index)
         .some((other) => other.definition.name === name && other.definition.version === version)
       if (!isTwice && (replaces || !serving.some((other) => other.version === version))) continue
-      return new AlreadyExists({ message: `model '${name}' version ${version} is there already` })
+      return new AlreadyExists({ message: `model '${name}' version ${version} already exists` })
     }
     return undefined
   }
@@ -310,4 +314,4 @@ export class CodeModels implements Loading {
   }
 }
 
-const storedProblem = (name: string) => `model '${name}' is of the model repository, which loads and unloads it`
+const storedProblem = (name: string) => `model '${name}' belongs to the model repository, which loads and unloads it`

@@ -41,10 +41,10 @@ export const changes = (registry: Registry["Service"]) => [
   registry.load([One, Other], one),
   // @ts-expect-error nothing is to be served of it
   registry.load([], one),
-  // @ts-expect-error what its layer needs is a need of whoever loads it
+  // @ts-expect-error a load requires the services of the layer
   // @effect-diagnostics-next-line missingEffectContext:off
   complete(registry.load([Other], calling)),
-  // @ts-expect-error what its layer fails with is told
+  // @ts-expect-error a load fails with the error of the layer
   // @effect-diagnostics-next-line missingEffectError:off
   registry.load([One], fails) satisfies Effect.Effect<void, { readonly _tag: "AlreadyExists" }>,
   // @ts-expect-error no such option

@@ -50,6 +50,6 @@ export const withServices = <A, E, R>(build: Effect.Effect<A, E, R>): Effect.Eff
   Effect.catchDefect(build, (defect) => {
     const missing = /^Service not found: (\S+)/.exec(defect instanceof Error ? defect.message : "")?.[1]
     if (missing === undefined) return Effect.die(defect)
-    const message = `a layer needs ${missing}: export it with Layer.provide(...) of the layer that provides that`
+    const message = `a layer requires ${missing}: add the layer that provides it with Layer.provide(...)`
     return Effect.fail(new ModuleError({ message }))
   })

@@ -55,7 +55,7 @@ const call =
   (adapter: string, x = 1) =>
     Effect.map(model.infer({ x }, { parameters: { adapter } }), ({ y }) => y)
 
-it.effect("a request loads the variant that it asks, once for all who ask it", () =>
+it.effect("a request loads its variant, once for all requests", () =>
   Effect.gen(function* () {
     const log: Array<string> = []
     const { layer, gates } = writer(log)
@@ -82,7 +82,7 @@ it.effect("a request loads the variant that it asks, once for all who ask it", (
   }),
 )
 
-it.effect("a variant goes when nobody has asked it for so long, and comes again when it is asked", () =>
+it.effect("an idle variant is unloaded, and loaded again by the next request", () =>
   Effect.gen(function* () {
     const log: Array<string> = []
     const infer = call(yield* Testing.model(writer(log, { idleTimeToLive: "10 minutes" }).layer))
@@ -130,7 +130,7 @@ it.effect(
       yield* Testing.advance(0)
       expect(yield* Effect.flip(infer("d"))).toMatchObject({
         _tag: "QueueFull",
-        message: "[request id: <id_unknown>] all 2 variants of model 'writer' that may be loaded are in use",
+        message: "[request id: <id_unknown>] all 2 variants of model 'writer' that fit its capacity are in use",
       })
       yield* Testing.advance("1 minute")
       yield* Effect.forEach(late, Fiber.join)
@@ -173,14 +173,14 @@ it.effect("one that cannot be loaded fails those who wait for it, and is tried a
     for (let attempt = 0; attempt < 3; attempt++) {
       expect(yield* Effect.flip(infer("bad"))).toMatchObject({
         _tag: "ExecutionFailed",
-        message: "variant 'bad' of model 'writer' cannot be loaded: no such adapter",
+        message: "cannot load variant 'bad' of model 'writer': no such adapter",
       })
     }
     expect(yield* infer("a")).toBe("a 1")
   }),
 )
 
-it.effect("who waits may leave, has a deadline, and is one of not more than may wait", () =>
+it.effect("waiting requests can be cancelled, have deadlines, and are limited in number", () =>
   Effect.gen(function* () {
     const log: Array<string> = []
     const { layer, gates } = writer(log)
@@ -263,7 +263,7 @@ it.effect("parameters that are not as declared, and a key that throws, fail thei
     const model = yield* Testing.model(layer)
     expect(yield* Effect.flip(call(model)("../a"))).toMatchObject({
       _tag: "ExecutionFailed",
-      message: "which variant of model 'writer' is asked: no path: ../a",
+      message: "cannot select a variant of model 'writer': no path: ../a",
     })
     const inputs = [{ name: "x", datatype: "INT32", shape: [1, 1], data: [1] }]
     expect(yield* Effect.flip(model.inferJson({ inputs }))).toMatchObject({ _tag: "InvalidRequest" })
@@ -330,7 +330,7 @@ it.effect(
       expect([yield* infer("a"), yield* infer("b")]).toEqual(["a 1 disk 1", "b 1 disk 1"])
       expect(yield* Effect.flip(infer("asks"))).toMatchObject({
         _tag: "ExecutionFailed",
-        message: expect.stringContaining("must not ask"),
+        message: expect.stringContaining("model 'outer' cannot call"),
       })
     }),
 )
@@ -342,7 +342,22 @@ class Count extends Model.Service<Count>()("count", {
 
 const count = Model.stream(Count, ({ to }) => Stream.map(Stream.range(1, to), (n) => ({ n })))
 
-it.effect("a model on demand, also one of streams; one that is not as it is said is an error", () =>
+it.effect("the error of a model on demand names the model once", () =>
+  Effect.gen(function* () {
+    const failsWith = (message: string) =>
+      Effect.gen(function* () {
+        const layer = Model.each(Count, Effect.fail(new NoAdapter({ message })))
+        const model = yield* Testing.model(Model.onDemand(Count, layer))
+        return (yield* Effect.flip(model.infer({ to: 1 }))).message
+      })
+    expect(yield* failsWith("no such file")).toBe("cannot load model 'count': no such file")
+    expect(yield* failsWith("cannot load model 'count' from 'a.onnx': empty")).toBe(
+      "cannot load model 'count' from 'a.onnx': empty",
+    )
+  }),
+)
+
+it.effect("a model on demand, also a decoupled one; one that contradicts its declaration is an error", () =>
   Effect.gen(function* () {
     const model = yield* Testing.model(Model.onDemand(Count, count, { decoupled: true, idleTimeToLive: "1 second" }))
     expect(yield* Stream.runCollect(model.stream({ to: 3 }))).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
@@ -350,7 +365,7 @@ it.effect("a model on demand, also one of streams; one that is not as it is said
     expect(yield* Stream.runCollect(model.stream({ to: 1 }))).toEqual([{ n: 1 }])
     const other = yield* Testing.model(Model.onDemand(Count, count))
     expect(yield* Effect.flip(other.infer({ to: 1 }))).toMatchObject({
-      message: "what model 'count' is loaded from is decoupled, but it is declared as not decoupled",
+      message: "the loaded variant of model 'count' is decoupled, but the model is declared as not decoupled",
     })
   }),
 )

@@ -23,6 +23,7 @@ import * as SubmitPipeline from "../scheduler/SubmitPipeline.ts"
 import type { Submit } from "../scheduler/SubmitPipeline.ts"
 import * as Variants from "./Variants.ts"
 
+/** Options of a model that is loaded with its first request. */
 export interface OnDemandOptions {
   /** How long an idle variant stays loaded. Default: until another variant requires its place. */
   readonly idleTimeToLive?: Duration.Input
@@ -30,6 +31,7 @@ export interface OnDemandOptions {
   readonly decoupled?: boolean
 }
 
+/** Options of a model with variants that are loaded on demand. */
 export interface FamilyOptions<P extends Declared, Self, E, R> extends OnDemandOptions {
   /**
    * Selects the variant of a request by its parameters: those that the model declares, or as received. A thrown error
@@ -78,13 +80,13 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
     // Shared services are those that the family was built with.
     const context = yield* Layer.build(layer(key)).pipe(
       Effect.provideService(SharedStatistics, { model: name, statistics }),
-      // Watchers see the family in the place of its variants.
+      // Watchers see the family instead of its variants.
       Effect.provideService(Watcher, (other) => other.description.name === name || watch(other)),
     )
     const { model: variant } = Context.get(context, model)
     if (variant.calls.decoupled === decoupled) return variant
     const kinds = [variant.calls.decoupled, decoupled].map((is) => (is ? "decoupled" : "not decoupled"))
-    const message = `what model '${name}' is loaded from is ${kinds[0]}, but it is declared as ${kinds[1]}`
+    const message = `the loaded variant of model '${name}' is ${kinds[0]}, but the model is declared as ${kinds[1]}`
     return yield* new ExecutionFailed({ message })
   })
 
@@ -95,7 +97,7 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
     } catch (error) {
       if (isInferenceError(error)) return Result.fail(error)
       const reason = errorMessage(error)
-      return Result.fail(new ExecutionFailed({ message: `which variant of model '${name}' is asked: ${reason}` }))
+      return Result.fail(new ExecutionFailed({ message: `cannot select a variant of model '${name}': ${reason}` }))
     }
   }
 

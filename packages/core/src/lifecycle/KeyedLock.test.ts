@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber, Result } from "effect"
 import { KeyedLock } from "./KeyedLock.ts"
 
 const refused = (name: string) =>
-  `model '${name}' is being changed, which code that is part of a change cannot wait for`
+  `model '${name}' is being loaded or unloaded, and code that runs as part of a load or unload cannot wait for it`
 
 /** A lock, changes that block until the test releases them, and their starts and ends in order. */
 const harness = Effect.sync(() => {
@@ -169,6 +169,30 @@ describe("a change within a change", () => {
       yield* other.end
       yield* Fiber.join(fiber)
       expect(log).toEqual(["+b", "-b", "within"])
+    }),
+  )
+
+  it.effect("goes on where an outer change would need the names of both: that one begins again", () =>
+    Effect.gen(function* () {
+      const { lock, hold, log } = yield* harness
+      const gate = yield* Deferred.make<void>()
+      const nested = Effect.andThen(
+        Deferred.await(gate),
+        lock.hold(
+          ["b"],
+          Effect.sync(() => log.push("nested")),
+        ),
+      )
+      const outer = yield* Effect.forkChild(lock.hold(["c"], nested), { startImmediately: true })
+      const first = yield* hold("first", ["b"])
+      const both = yield* hold("both", ["b", "c"])
+      // Behind "first" and "both", which then has its turn for b and would wait for c.
+      yield* Deferred.succeed(gate, undefined)
+      yield* Effect.yieldNow
+      yield* first.end
+      yield* Fiber.join(outer)
+      yield* both.end
+      expect(log).toEqual(["+first", "-first", "nested", "+both", "-both"])
     }),
   )
 

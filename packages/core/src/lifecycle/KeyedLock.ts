@@ -1,6 +1,7 @@
 /**
  * A lock for each name: changes of a name run one after the other, in the order of their requests. Changes may nest:
- * code in a change may begin another one, which waits for its names. If that wait could never end, it is rejected.
+ * code in a change may begin another one, which waits for its names. If that wait could never end, it is rejected. A
+ * change that is not nested then releases its names instead, and begins again once the other one has ended.
  *
  *   change of A ─ holds A ─ its code begins ─► change of B ─ waits for B
  *                                                            └─ held by a change that waits for A: rejected
@@ -8,7 +9,7 @@
 import { Context, Deferred, Effect } from "effect"
 import { Unavailable } from "../error/InferenceError.ts"
 
-/** A change under way. What it has built keeps it in its context, so it knows when it is over. */
+/** A change in progress. Services that it builds keep it in their context, to detect when it is over. */
 class Change {
   readonly parent: Change | undefined
   readonly children = new Set<Change>()
@@ -90,12 +91,25 @@ export class KeyedLock {
     const ordered = [...new Set(names)].toSorted()
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Current, (current) => {
-        const change = new Change(current?.isOver === false ? current : undefined)
-        const run: Effect.Effect<A, E | Unavailable, R> = restore(Effect.provideService(effect, Current, change))
-        return Effect.ensuring(
-          ordered.reduceRight((inner, name) => this.#holdOne(name, change, restore, inner), run),
-          Effect.sync(() => change.end()),
-        )
+        const parent = current?.isOver === false ? current : undefined
+        const attempt: Effect.Effect<A, E | Unavailable, R> = Effect.suspend(() => {
+          const change = new Change(parent)
+          const run: Effect.Effect<A, E | Deadlock, R> = restore(Effect.provideService(effect, Current, change))
+          const held = ordered.reduceRight((inner, name) => this.#holdOne(name, change, restore, inner), run)
+          return Effect.catch(
+            Effect.ensuring(
+              held,
+              Effect.sync(() => change.end()),
+            ),
+            (error): Effect.Effect<A, E | Unavailable, R> => {
+              if (!(error instanceof Deadlock)) return Effect.fail(error)
+              if (parent !== undefined) return Effect.fail(refusal(error.name))
+              // It has not begun and holds nothing now, so the change that waits for it can end.
+              return Effect.andThen(this.#free(error.name, restore), attempt)
+            },
+          )
+        })
+        return attempt
       }),
     )
   }
@@ -118,14 +132,11 @@ export class KeyedLock {
     name: string,
     change: Change,
     restore: (wait: Effect.Effect<void>) => Effect.Effect<void>,
-    effect: Effect.Effect<A, E | Unavailable, R>,
-  ): Effect.Effect<A, E | Unavailable, R> {
-    return Effect.suspend((): Effect.Effect<A, E | Unavailable, R> => {
+    effect: Effect.Effect<A, E | Deadlock, R>,
+  ): Effect.Effect<A, E | Deadlock, R> {
+    return Effect.suspend((): Effect.Effect<A, E | Deadlock, R> => {
       const lock = this.#locks.get(name) ?? new Lock()
-      if (lock.changes.some((other) => other.dependsOn(change))) {
-        const message = `model '${name}' is being changed, which code that is part of a change cannot wait for`
-        return Effect.fail(new Unavailable({ message }))
-      }
+      if (lock.changes.some((other) => other.dependsOn(change))) return Effect.fail(new Deadlock(name))
       this.#locks.set(name, lock)
       return Effect.ensuring(
         Effect.andThen(restore(lock.acquire(change)), effect),
@@ -136,4 +147,28 @@ export class KeyedLock {
       )
     })
   }
+
+  /** Waits until the changes that hold the name now, or wait for it, have ended. */
+  #free(name: string, restore: (wait: Effect.Effect<void>) => Effect.Effect<void>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const change = new Change(undefined)
+      const freed: Effect.Effect<void, Deadlock> = this.#holdOne(name, change, restore, Effect.void)
+      // A change without names and children is waited for by no other.
+      return Effect.orDie(freed)
+    })
+  }
 }
+
+/** A wait for a name that could never end. */
+class Deadlock {
+  readonly name: string
+
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+const refusal = (name: string) =>
+  new Unavailable({
+    message: `model '${name}' is being loaded or unloaded, and code that runs as part of a load or unload cannot wait for it`,
+  })

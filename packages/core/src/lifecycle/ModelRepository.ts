@@ -27,10 +27,14 @@ export interface Control {
 }
 
 export interface OpenRepository {
-  /** Loads the initial models. Called once, before all members except `index` and `isReady`. */
+  /** Loads the initial models. Called once, before all members except `refresh`, `index` and `isReady`. */
   readonly begin: Effect.Effect<void, RepositoryError, Scope.Scope>
-  /** Every model there is, loaded or not. */
+  /** Looks for models that have come or gone since the last load. Called before an index for a client. */
+  readonly refresh: Effect.Effect<void, InferenceError>
+  /** Every known model, loaded or not. */
   readonly index: () => ReadonlyArray<IndexEntry>
+  /** False if the repository could not be opened at all. */
+  readonly isLive: () => boolean
   /** Whether every model that is to be there is. */
   readonly isReady: () => boolean
   /** Undefined if the repository alone determines its models. */
@@ -40,7 +44,9 @@ export interface OpenRepository {
 /** No models but those that the server was started with. */
 export const noRepository: OpenRepository = {
   begin: Effect.void,
+  refresh: Effect.void,
   index: () => [],
+  isLive: () => true,
   isReady: () => true,
   control: undefined,
 }

@@ -16,14 +16,14 @@ const version = (name: string, requested: string) =>
   Result.map(store.get(name, requested), (found) => found.description.version)
 const refusal = (name: string, requested: string) => Result.getOrThrow(Result.flip(store.get(name, requested)))
 
-it("gives the version that was asked for, or the highest", () => {
+it("returns the requested version, or the highest", () => {
   expect(version("m", "1")).toEqual(Result.succeed("1"))
   expect(version("m", "0010")).toEqual(Result.succeed("10"))
   expect(version("m", "")).toEqual(Result.succeed("10"))
   expect(store.versions("m").map((found) => found.description.version)).toEqual(["1", "2", "10"])
 })
 
-it("says what it does not know", () => {
+it("names an unknown model or version", () => {
   expect(refusal("foo", "")).toMatchObject({
     _tag: "ModelNotFound",
     message: "Request for unknown model: 'foo' is not found",
@@ -34,7 +34,7 @@ it("says what it does not know", () => {
   })
 })
 
-it("tells what it knows and does not have from what it does not know", () => {
+it("distinguishes unavailable models from unknown ones", () => {
   const store = ModelStore.of([model("m", "2")])
   const failed = (name: string, version: string) => {
     const known = new ModelVersion({ name, version, origin: "repository" })
@@ -67,7 +67,7 @@ it.each([
   ["1.5", " (details: stol)"],
   ["9223372036854775808", " (details: stol)"],
   ["-1", ""],
-])("%j is no version, of whatever model", (requested, details) => {
+])("%j is not a version of any model", (requested, details) => {
   const message =
     `failed to get model version from specified version string '${requested}'${details}, ` +
     "version should be an integral value > 0"
@@ -75,10 +75,12 @@ it.each([
 })
 
 it("refuses two models of the same name and version", () => {
-  expect(() => ModelStore.of([model("m", "1"), model("m", "1")])).toThrow("Model 'm' version 1 is given twice.")
+  expect(() => ModelStore.of([model("m", "1"), model("m", "1")])).toThrow(
+    "Model 'm' version 1 is given more than once.",
+  )
 })
 
-it("takes models in and lets them go, all versions of a name at once, and tells of it", () => {
+it("adds and removes all versions of a name at once, and notifies watchers", () => {
   const store = ModelStore.of([model("code", "1")])
   const seen: Array<string> = []
   const names = () => store.models.map(({ description: { name, version } }) => `${name} ${version}`).join(", ")
@@ -119,7 +121,7 @@ describe("the index of models in code", () => {
     expect(store.names()).toEqual([])
   })
 
-  it("says why a version takes no requests, whether it is loaded or not", () => {
+  it("gives the reason why a version is not ready, loaded or not", () => {
     const store = new ModelStore()
     const version = code("m")
     version.begin()
@@ -154,7 +156,7 @@ describe("the index of models in code", () => {
 })
 
 describe("the index of a repository's model", () => {
-  it("shows of each version the load that says most: an unloaded one only where nothing newer is known", () => {
+  it("shows the latest state of each version: an unloaded one only if there is no newer state", () => {
     const store = new ModelStore()
     const load = (version: string) => {
       const loaded = new ModelVersion({ name: "m", version, origin: "repository" })

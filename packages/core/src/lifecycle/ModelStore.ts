@@ -10,7 +10,7 @@ import { ModelVersion, type Origin } from "./ModelVersion.ts"
 
 export type IndexState = "UNKNOWN" | "READY" | "UNAVAILABLE" | "LOADING" | "UNLOADING"
 
-/** A version of a model, or a model of which no version has ever been loaded, as the protocol's index shows it. */
+/** A version of a model, or a model without any loaded version, as in the index of the protocol. */
 export interface IndexEntry {
   readonly name: string
   readonly version?: string
@@ -48,7 +48,7 @@ export class ModelStore implements ModelLookup.RegisteredModels {
     for (const version of versions) {
       const others = this.serving(version.name)
       if (others.some((other) => isSame(other, version))) {
-        throw new TypeError(`Model '${version.name}' version ${version.version} is given twice.`)
+        throw new TypeError(`Model '${version.name}' version ${version.version} is given more than once.`)
       }
       this.serve(version.name, [...others, version])
     }
@@ -216,7 +216,7 @@ const isInCode = ({ origin }: ModelVersion): boolean => origin === "code"
 const isSame = (one: ModelVersion, other: ModelVersion): boolean =>
   one.version === other.version && one.origin === other.origin
 
-/** Whether it is not loaded and nothing of it is under way. */
+/** Whether the version is neither loaded nor loading. */
 const isOver = ({ state, running }: ModelVersion): boolean =>
   state === "gone" || (state === "failed" && running === undefined)
 

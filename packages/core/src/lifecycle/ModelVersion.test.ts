@@ -88,7 +88,7 @@ it("is restored where it had failed, and left alone where it had not", () => {
   expect([version.state, version.reason]).toEqual(["ready", ""])
 })
 
-it("tells its watchers of every change of its state, until they leave", () => {
+it("notifies its watchers of every change of state, until they unsubscribe", () => {
   const version = make()
   const seen: Array<ModelState> = []
   const leave = version.watch(({ state }) => seen.push(state))
@@ -99,7 +99,7 @@ it("tells its watchers of every change of its state, until they leave", () => {
   expect(seen).toEqual(["loading", "ready"])
 })
 
-describe("what was built", () => {
+describe("built layers", () => {
   const build = Effect.gen(function* () {
     const log: Array<string> = []
     const scope = yield* Scope.make()

@@ -14,14 +14,18 @@ export type { LoadOverrides } from "./ModelRepository.ts"
 export type { IndexEntry } from "./ModelStore.ts"
 export type { RunningModel } from "../running/RunningModel.ts"
 
+/** Service that calls models by name, and that loads, replaces and unloads models while the server runs. */
 export class Registry extends Context.Service<Registry, RegisteredModels & Loading>()("@nereid/core/Registry") {
   /**
    * For handlers and programs: the models of the server that is built together with this layer, once it serves.
    *
    * ```ts
-   * const RouteLive = Model.each(Route, Effect.map(Registry, (models) => ({ MODEL, x }) => models.infer(MODEL, { x })))
+   * const ReadyLive = Model.each(
+   *   Ready,
+   *   Effect.map(Registry, (models) => ({ MODEL }) => ({ READY: models.isReady(MODEL) })),
+   * )
    *
-   * Server.layer([Route, Bert]).pipe(Layer.provide([RouteLive, BertLive]), Layer.provide(Registry.layer))
+   * Server.layer([Ready, Bert]).pipe(Layer.provide([ReadyLive, BertLive]), Layer.provide(Registry.layer))
    * ```
    */
   static readonly layer: Layer.Layer<Registry | Served> = Layer.effectContext(

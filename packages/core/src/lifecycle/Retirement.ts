@@ -37,7 +37,7 @@ export const retire = Effect.fn("Retirement.retire")(function* (
     const name = `Model '${version.name}' version ${version.version}`
     if (Option.isNone(drained)) {
       const limit = Duration.format(Duration.fromInputUnsafe(drain))
-      yield* Effect.logWarning(`${name} was still answering requests after ${limit}, and ends without them`)
+      yield* Effect.logWarning(`${name} still had requests in flight after ${limit}; unloading without them`)
     }
     yield* end(version, name)
   }
@@ -46,7 +46,7 @@ export const retire = Effect.fn("Retirement.retire")(function* (
 /** The end of a version that has drained. What its release fails with is logged. */
 export const end = (version: ModelVersion, name: string): Effect.Effect<void> =>
   version.release.pipe(
-    Effect.catchCause((cause) => Effect.logError(`${name} has failed as it ended`, cause)),
+    Effect.catchCause((cause) => Effect.logError(`${name} failed while unloading`, cause)),
     Effect.andThen(Effect.sync(() => version.end())),
   )
 
@@ -72,7 +72,7 @@ const successor = (
     const found = Result.getOrUndefined(Result.orElse(find(name, version), () => find(name, "")))
     if (found === undefined) return refusingModel(model, notReady(model.description))
     if (known?.found === found) return known.reached
-    const other = `model '${name}' has been replaced by one with other inputs or outputs than its caller knows`
+    const other = `model '${name}' was replaced by a model with different inputs or outputs`
     const reached = isAlike(model, found) ? found : refusingModel(model, new ExecutionFailed({ message: other }))
     known = { found, reached }
     return reached

@@ -12,7 +12,7 @@ class Echo extends Model.Service<Echo>()("echo", {
 
 class NoWeights extends Data.TaggedError("NoWeights")<{ readonly message: string }> {}
 
-it.effect("an initialize that fails makes the model unavailable and says why; its instances are released at once", () =>
+it.effect("a failed initialize makes the model unavailable with the reason; its instances are released at once", () =>
   Effect.gen(function* () {
     const released: Array<number> = []
     let built = 0
@@ -52,7 +52,7 @@ it.effect("a failed warm-up and a defect are such failures, a layer that can be 
   }),
 )
 
-it.effect("what it has below it is what others have, and goes with its last user", () =>
+it.effect("shares its dependencies, which are released with the last user", () =>
   Effect.gen(function* () {
     class Weights extends Context.Service<Weights, { readonly by: number }>()("Weights") {}
     let loads = 0
@@ -92,7 +92,7 @@ it.effect("what it has below it is what others have, and goes with its last user
   }),
 )
 
-it.effect("an interruption is none", () =>
+it.effect("an interruption is not a failure", () =>
   Effect.gen(function* () {
     const layer = Model.orUnavailable(Echo, Model.each(Echo, Effect.never))
     const fiber = yield* Effect.forkChild(Effect.scoped(Layer.build(layer)), { startImmediately: true })

@@ -32,6 +32,7 @@ import { KeyedLock } from "./KeyedLock.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 import { ModelVersion } from "./ModelVersion.ts"
 import * as Retirement from "./Retirement.ts"
+import * as MonotonicTime from "../request/MonotonicTime.ts"
 
 export interface VariantsOptions<R> {
   /** Name of the model, for messages. */
@@ -111,7 +112,7 @@ export class Variants<R = never> {
     const known = this.#variants.get(key)
     const variant = known ?? this.#begin(key)
     if (variant === undefined) {
-      const message = `${errorPrefix(request)}all ${capacity} variants of model '${model}' that may be loaded are in use`
+      const message = `${errorPrefix(request)}all ${capacity} variants of model '${model}' that fit its capacity are in use`
       return this.#refused(reply, new QueueFull({ message }))
     }
     if (variant.waiting.size >= maxWaiting) {
@@ -162,7 +163,7 @@ export class Variants<R = never> {
   }
 
   get #now(): number {
-    return this.#runtime.alarms.clock.currentTimeMillisUnsafe()
+    return MonotonicTime.millis(this.#runtime.alarms.clock)
   }
 
   /** Adds a new variant to load; undefined if there is no capacity. */
@@ -303,7 +304,9 @@ export class Variants<R = never> {
   #failure(key: string, cause: Cause.Cause<unknown>): InferenceError {
     const error = Cause.squash(cause)
     if (isInferenceError(error)) return error
-    return new ExecutionFailed({ message: `${this.#print(key)} cannot be loaded: ${causeMessage(cause)}` })
+    const [prefix, reason] = [`cannot load ${this.#print(key)}`, causeMessage(cause)]
+    // The errors of files and workers already name the model.
+    return new ExecutionFailed({ message: reason.startsWith(prefix) ? reason : `${prefix}: ${reason}` })
   }
 
   #print(key: string): string {

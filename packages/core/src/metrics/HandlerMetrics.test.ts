@@ -124,12 +124,12 @@ it.effect("a name is one metric: of one kind and one description, of any number 
       Metrics.counter("test_one", { description: "Another" }),
     ]) {
       const exit = yield* Effect.exit(Effect.scoped(provide(Testing.model(Model.each(Third, declare(different))))))
-      expect(String(exit)).toContain(`Metric "test_one" of model 'third' is another one elsewhere.`)
+      expect(String(exit)).toContain(`Metric "test_one" of model 'third' differs from its earlier declaration.`)
     }
   }),
 )
 
-it.effect("a handler that updates by what is no number, or by less than nothing, fails", () =>
+it.effect("a handler that updates a metric by a negative or invalid number fails", () =>
   Effect.gen(function* () {
     const { own } = registry()
     const handler = Effect.map(
@@ -156,16 +156,20 @@ it("names, labels and bounds are checked when they are declared, labels by the c
     (name: string, labels: Metrics.LabelValues = {}) =>
     () =>
       Metrics.counter(name, { description, labels })
-  expect(counter("1st")).toThrow('Metric "1st": a name has letters, digits, _ and :, and begins with no digit.')
-  expect(counter("nv_mine")).toThrow('Metric "nv_mine": names that begin with nv_ are the server\'s own.')
-  expect(counter("a", { "a b": 1 })).toThrow('Metric "a": "a b" is no name of a label')
-  expect(counter("a", { __a: 1 })).toThrow('Metric "a": "__a" is no name of a label')
-  expect(counter("a", { model: 1 })).toThrow('Metric "a": the label model is not for models.')
+  expect(counter("1st")).toThrow(
+    'Metric "1st": a name consists of letters, digits, _ and :, and does not begin with a digit.',
+  )
+  expect(counter("nv_mine")).toThrow('Metric "nv_mine": the prefix nv_ is reserved for the server.')
+  expect(counter("a", { "a b": 1 })).toThrow('Metric "a": "a b" is not a valid label')
+  expect(counter("a", { __a: 1 })).toThrow('Metric "a": "__a" is not a valid label')
+  expect(counter("a", { model: 1 })).toThrow('Metric "a": the label model is reserved.')
   expect(counter("a", { b: [] })).toThrow('Metric "a": the label b must have at least 1 value, got 0.')
-  expect(counter("a", { b: 99, c: 99 })).toThrow('Metric "a": its labels make 10000 series, at most 1000 are kept.')
+  expect(counter("a", { b: 99, c: 99 })).toThrow(
+    'Metric "a": its labels produce 10000 series, at most 1000 are allowed.',
+  )
   for (const boundaries of [[], [2, 1], [1, 1], [1, Infinity]]) {
     expect(() => Metrics.histogram("a", { description, boundaries })).toThrow(
-      'Metric "a": boundaries must be finite and ascending, and at least one',
+      'Metric "a": boundaries must be finite, ascending and not empty',
     )
   }
   const types = (

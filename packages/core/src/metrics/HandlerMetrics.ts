@@ -17,19 +17,23 @@ export type Labels<L extends LabelValues> = {
 /** The optional last argument: absent for a metric without labels. */
 type LabelArguments<L extends LabelValues> = keyof L extends never ? readonly [] : readonly [labels: Labels<L>]
 
+/** A sum that only grows. */
 export interface Counter<L extends LabelValues> {
   /** @throws RangeError if the count is negative */
   readonly add: (count: number, ...labels: LabelArguments<L>) => void
 }
 
+/** A value that may change in both directions. */
 export interface Gauge<L extends LabelValues> {
   readonly set: (value: number, ...labels: LabelArguments<L>) => void
 }
 
+/** Counts of observed values by bucket. */
 export interface Histogram<L extends LabelValues> {
   readonly observe: (value: number, ...labels: LabelArguments<L>) => void
 }
 
+/** Options of a counter or gauge. */
 export interface MetricOptions<L extends LabelValues> {
   /** One line of help text in /metrics; the same in all models with a metric of this name. */
   readonly description: string
@@ -41,6 +45,7 @@ export interface MetricOptions<L extends LabelValues> {
   readonly labels?: L
 }
 
+/** Options of a histogram. */
 export interface HistogramOptions<L extends LabelValues> extends MetricOptions<L> {
   /** Upper ends of the buckets, ascending; one for all that is larger is added. */
   readonly boundaries: ReadonlyArray<number>

@@ -33,28 +33,29 @@ const reserved = new Set(["model", "version", "le", "quantile"])
 /** @throws TypeError if Prometheus does not allow a name, or if there may be too many series */
 export const check = ({ name, labels, boundaries, kind }: FamilySpec): void => {
   const wrong = (text: string) => new TypeError(`Metric ${JSON.stringify(name)}: ${text}.`)
-  if (!metricName.test(name)) throw wrong("a name has letters, digits, _ and :, and begins with no digit")
-  if (name.startsWith("nv_")) throw wrong("names that begin with nv_ are the server's own")
+  if (!metricName.test(name))
+    throw wrong("a name consists of letters, digits, _ and :, and does not begin with a digit")
+  if (name.startsWith("nv_")) throw wrong("the prefix nv_ is reserved for the server")
   let series = 1
   for (const [label, values] of Object.entries(labels)) {
     if (!labelName.test(label) || label.startsWith("__")) {
       throw wrong(
-        `${JSON.stringify(label)} is no name of a label: those have letters, digits and _, and begin with no digit`,
+        `${JSON.stringify(label)} is not a valid label: a label consists of letters, digits and _, and does not begin with a digit`,
       )
     }
-    if (reserved.has(label)) throw wrong(`the label ${label} is not for models`)
+    if (reserved.has(label)) throw wrong(`the label ${label} is reserved`)
     const count = typeof values === "number" ? values : values.length
     if (!Number.isSafeInteger(count) || count < 1)
       throw wrong(`the label ${label} must have at least 1 value, got ${count}`)
     series *= typeof values === "number" ? count + 1 : count
   }
-  if (series > maxSeries) throw wrong(`its labels make ${series} series, at most ${maxSeries} are kept`)
+  if (series > maxSeries) throw wrong(`its labels produce ${series} series, at most ${maxSeries} are allowed`)
   if (kind !== "histogram") return
   const isAscending = boundaries.every(
     (value, index) => Number.isFinite(value) && !(value <= (boundaries[index - 1] ?? -Infinity)),
   )
   if (boundaries.length === 0 || !isAscending) {
-    throw wrong(`boundaries must be finite and ascending, and at least one, got [${boundaries}]`)
+    throw wrong(`boundaries must be finite, ascending and not empty, got [${boundaries}]`)
   }
 }
 

@@ -46,7 +46,7 @@ export const declare: Declare = (spec, { model, version }, registry) => {
   const text = JSON.stringify(spec)
   const family = families.get(key) ?? { spec: text, bounds: new LabelBounds(spec), series: new Map(), users: 0 }
   if (family.spec !== text || isOther(spec, registry)) {
-    throw new TypeError(`Metric ${JSON.stringify(spec.name)} of model '${model}' is another one elsewhere.`)
+    throw new TypeError(`Metric ${JSON.stringify(spec.name)} of model '${model}' differs from its earlier declaration.`)
   }
   families.set(key, family)
   family.users += 1

@@ -79,7 +79,7 @@ export class ModelStatistics {
   readonly batches = new Map<number, BatchStatistics>()
   /** Of a decoupled model, by the response's place in its request, from 0. */
   readonly responses = new Map<number, ResponseStatistics>()
-  /** How long it took until the model was ready, 0 for one that runs elsewhere. */
+  /** Time until the model was ready; 0 for a remote model. */
   loadSeconds = 0
   /** Rows that were answered, also from the cache. */
   inferenceCount = 0

@@ -27,7 +27,7 @@ export const collect = (
     }
     const wrong = SampleCodec.mismatch(spec, value, 1)
     if (!(value instanceof TypedTensor) || wrong !== undefined) {
-      return Result.fail({ field: spec.name, message: wrong ?? "is no tensor" })
+      return Result.fail({ field: spec.name, message: wrong ?? "is not a tensor" })
     }
     const extent: number = value.shape[0] ?? 0
     rows ??= extent

@@ -17,9 +17,13 @@ interface ClosingOptions {
   readonly preferredBatchSizes?: ReadonlyArray<number>
 }
 
+/** Batching options of a declaration: how batches close, which requests share them, and how requests queue. */
 export type BatchingOptions<I extends Fields, P extends ParameterFields | undefined = undefined> = ClosingOptions &
   SharingOptions<I, P> &
   QueueingOptions
+
+/** Whether a group of requests that may share batches waits independently of others, or in the order of arrival. */
+export type GroupOrder = "independent" | "arrival"
 
 interface SharingOptions<I extends Fields, P extends ParameterFields | undefined> {
   /**
@@ -30,8 +34,8 @@ interface SharingOptions<I extends Fields, P extends ParameterFields | undefined
   /**
    * Row counts that batches are padded to: the smallest that holds the batch, the largest being `maxBatchSize`. The
    * last row is repeated, and the outputs of the copies are dropped. For executors that are slow at new sizes.
-   * "preferred" means `preferredBatchSizes`. Requires execution of whole batches: `Model.batch` and ONNX. Default: no
-   * padding.
+   * "preferred" means `preferredBatchSizes`, or `maxBatchSize` if there are none. Requires execution of whole batches:
+   * `Model.batch` and ONNX. Default: no padding.
    */
   readonly padTo?: ReadonlyArray<number> | "preferred"
   /**
@@ -50,10 +54,17 @@ interface SharingOptions<I extends Fields, P extends ParameterFields | undefined
    * sample at a time. Default none.
    *
    * ```ts
-   * groupBy: { inputs: ["temperature"], parameters: ["language"] }
+   * groupBy: { inputs: ["temperature"], parameters: ["language"], pad: { logits: 0 } }
    * ```
    */
   readonly groupBy?: GroupBy<I, P>
+  /**
+   * Order of requests that cannot share a batch, because of their shapes, their optional inputs or `groupBy`.
+   * "independent": each group waits for more requests of its own, whatever arrives in between. "arrival": requests go
+   * in the order in which they came, and a request that cannot join the waiting batch sends it off, as in Triton.
+   * Default "independent".
+   */
+  readonly groupOrder?: GroupOrder
   /**
    * Handling of a failed batch. "fail" fails all its requests. "bisect" executes it again in halves, until each failing
    * request is isolated and all others have their responses. Only for models that may execute a request twice; n
@@ -65,6 +76,11 @@ interface SharingOptions<I extends Fields, P extends ParameterFields | undefined
 export interface GroupBy<I extends Fields, P extends ParameterFields | undefined = undefined> {
   readonly inputs?: ReadonlyArray<keyof I & string>
   readonly parameters?: ReadonlyArray<P extends ParameterFields ? keyof P & string : string>
+  /**
+   * Elements by the name of an output. If the parts of a request give this output different extents, they are filled up
+   * at their end to the longest. Default none: such a request fails.
+   */
+  readonly pad?: { readonly [output: string]: Element<DataType> }
 }
 
 /** By the names of symbolic dims. */
@@ -95,7 +111,12 @@ type UntypedOptions = ClosingOptions &
     readonly shared?: boolean
     readonly padTo?: ReadonlyArray<number> | "preferred"
     readonly ragged?: { readonly [dim: string]: UntypedDimOptions | undefined }
-    readonly groupBy?: { readonly inputs?: ReadonlyArray<string>; readonly parameters?: ReadonlyArray<string> }
+    readonly groupBy?: {
+      readonly inputs?: ReadonlyArray<string>
+      readonly parameters?: ReadonlyArray<string>
+      readonly pad?: { readonly [output: string]: Element<DataType> }
+    }
+    readonly groupOrder?: GroupOrder
     readonly onFailure?: "fail" | "bisect"
   }
 
@@ -117,14 +138,21 @@ export interface Batching {
   /** The smallest first; the last one is `maxBatchSize`. Empty: batches are never filled up. */
   readonly padTo: ReadonlyArray<number>
   readonly ragged: ReadonlyArray<RaggedDim>
-  /** Positions of inputs, and names of parameters. */
-  readonly groupBy: { readonly inputs: ReadonlyArray<number>; readonly parameters: ReadonlyArray<string> }
+  readonly groupBy: ResolvedGroupBy
+  readonly groupOrder: GroupOrder
   readonly onFailure: "fail" | "bisect"
   /**
    * Positions of inputs whose shapes may differ among the requests of a batch, although their tensors are not joined.
    * All other inputs must agree. Default: any may differ.
    */
   readonly differing?: ReadonlySet<number>
+}
+
+/** Positions of inputs, names of parameters, and the bytes of elements by the positions of outputs. */
+export interface ResolvedGroupBy {
+  readonly inputs: ReadonlyArray<number>
+  readonly parameters: ReadonlyArray<string>
+  readonly pad: ReadonlyMap<number, Uint8Array>
 }
 
 /** A symbolic dim that may differ among the requests of a batch. */
@@ -164,15 +192,20 @@ export const resolve = <I extends Fields, P extends ParameterFields | undefined>
     padTo,
     ragged = {},
     groupBy = {},
+    groupOrder = "independent",
     onFailure = "fail",
     ...queueing
   } = options as UntypedOptions
   requireSizes(model, "preferredBatchSizes", preferredBatchSizes, maxBatchSize)
-  const sizes = padTo === "preferred" ? preferredBatchSizes : (padTo ?? [])
+  const preferred = preferredBatchSizes.length > 0 ? preferredBatchSizes : [maxBatchSize]
+  if (padTo === "preferred" && maxBatchSize === 0) {
+    throw new TypeError(`Model "${model}": padTo requires batching: maxBatchSize is 0.`)
+  }
+  const sizes = padTo === "preferred" ? preferred : (padTo ?? [])
   requireSizes(model, "padTo", sizes, maxBatchSize)
   const dims = Object.entries(ragged).flatMap(([name, dim]) => (dim === undefined ? [] : [{ name, ...dim }]))
   if (dims.length > 0 && maxBatchSize === 0) {
-    throw new TypeError(`Model "${model}": ragged is of no use without batches: maxBatchSize is 0.`)
+    throw new TypeError(`Model "${model}": ragged requires batching: maxBatchSize is 0.`)
   }
   return {
     shared,
@@ -185,7 +218,9 @@ export const resolve = <I extends Fields, P extends ParameterFields | undefined>
     groupBy: {
       inputs: positions(model, signature, groupBy.inputs ?? []),
       parameters: declared(model, parameters, groupBy.parameters ?? []),
+      pad: paddedOutputs(model, signature, groupBy.pad ?? {}),
     },
+    groupOrder,
     onFailure,
   }
 }
@@ -202,7 +237,7 @@ const raggedDim = (
 ): RaggedDim => {
   const refuse = (text: string) => new TypeError(`Model "${model}": ragged dimension "${name}" ${text}.`)
   for (const bucket of buckets) requireInteger(model, `a bucket of "${name}"`, bucket, 1)
-  if (to === "bucket" && buckets.length === 0) throw refuse('has no buckets that "to" could mean')
+  if (to === "bucket" && buckets.length === 0) throw refuse('has no buckets, but "to" is "bucket"')
   const axes = (specs: Signature["inputs"]) =>
     specs.flatMap((spec, position) =>
       spec.dims.flatMap((dim, axis) => {
@@ -213,9 +248,9 @@ const raggedDim = (
       }),
     )
   const [given, computed] = [axes(inputs), axes(outputs)]
-  if (given.length === 0) throw refuse("is in no input")
+  if (given.length === 0) throw refuse("is not a dimension of any input")
   const stranger = Object.keys(pad).find((input) => !given.some(({ position }) => inputs[position]?.name === input))
-  if (stranger !== undefined) throw refuse(`is not in an input "${stranger}" that could be padded`)
+  if (stranger !== undefined) throw refuse(`is not a dimension of the padded input "${stranger}"`)
   return { name, buckets: buckets.toSorted((a, b) => a - b), to, inputs: given, outputs: computed }
 }
 
@@ -223,15 +258,31 @@ const positions = (model: string, { inputs }: Signature, names: ReadonlyArray<st
   names.map((name) => {
     const position = inputs.findIndex((spec) => spec.name === name)
     if (position >= 0) return position
-    throw new TypeError(`Model "${model}": groupBy has an input "${name}", but there is none of this name.`)
+    throw new TypeError(`Model "${model}": groupBy names the unknown input "${name}".`)
   })
+
+const paddedOutputs = (
+  model: string,
+  { outputs }: Signature,
+  pad: { readonly [output: string]: Element<DataType> },
+): ReadonlyMap<number, Uint8Array> => {
+  const refuse = (text: string) => new TypeError(`Model "${model}": groupBy.pad ${text}.`)
+  return new Map(
+    Object.entries(pad).map(([name, value]) => {
+      const position = outputs.findIndex((spec) => spec.name === name)
+      const spec = outputs[position]
+      if (spec === undefined) throw refuse(`names the unknown output "${name}"`)
+      const element = elementBytes(spec.datatype, value)
+      if (element === undefined) throw refuse(`cannot pad ${spec.datatype} of "${name}" with ${value}`)
+      return [position, element]
+    }),
+  )
+}
 
 const declared = (model: string, parameters: ParameterFields | undefined, names: ReadonlyArray<string>) => {
   const stranger = parameters && names.find((name) => !Object.hasOwn(parameters, name))
   if (stranger === undefined) return names
-  throw new TypeError(
-    `Model "${model}": groupBy has a parameter "${stranger}", but the model declares none of this name.`,
-  )
+  throw new TypeError(`Model "${model}": groupBy names the undeclared parameter "${stranger}".`)
 }
 
 const requireSizes = (model: string, option: string, sizes: ReadonlyArray<number>, maxBatchSize: number) => {

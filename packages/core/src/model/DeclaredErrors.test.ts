@@ -28,10 +28,10 @@ class Look extends Model.Service<Look>()("look", {
   errors: [TooDark, [BadImage, { http: 422, grpc: "INVALID_ARGUMENT" }]],
 }) {}
 
-/** Asks Look and declares one of its errors. */
+/** Calls Look and declares one of its errors. */
 class Outer extends Model.Service<Outer>()("outer", { ...fields, errors: [[TooDark, { http: 400 }]] }) {}
 
-/** Asks Look, and declares nothing. */
+/** Calls Look, and declares no errors. */
 class Free extends Model.Service<Free>()("free", fields) {}
 
 const bad = new BadImage({ reason: "größer", at: new Date(0) })
@@ -74,7 +74,7 @@ describe("every mode fails with the very instance", () => {
   )
 })
 
-it.effect("callers catch it by its tag, with its fields; general errors beside it", () =>
+it.effect("callers catch it by its tag, with its fields, in addition to general errors", () =>
   Effect.gen(function* () {
     const look = yield* Testing.model(LookLive)
     const outcomeOf = (x: number) =>
@@ -97,7 +97,7 @@ it.effect("by promises it is what they reject with", () =>
   }),
 )
 
-describe("models that ask models", () => {
+describe("models that call models", () => {
   it.effect("pass on what they declare too, with their own status", () =>
     Effect.gen(function* () {
       const layer = Model.each(
@@ -130,7 +130,7 @@ describe("models that ask models", () => {
   )
 })
 
-it.effect("a class that is not declared is an ExecutionFailed, as ever", () =>
+it.effect("an undeclared class is an ExecutionFailed", () =>
   Effect.gen(function* () {
     const free = yield* Testing.model(
       Model.each(Free, () => Effect.fail(new BadImage({ reason: "", at: new Date(0) }))),
@@ -141,7 +141,7 @@ it.effect("a class that is not declared is an ExecutionFailed, as ever", () =>
   }),
 )
 
-describe("what has travelled", () => {
+describe("values sent over the wire", () => {
   const errors = DeclaredErrors.make("look", [TooDark, [BadImage, { http: 422, grpc: "INVALID_ARGUMENT" }]])
   const sent = errors.encode(bad)
 
@@ -201,8 +201,12 @@ describe("what has travelled", () => {
 })
 
 it.each<[string, () => unknown, string]>([
-  ["a tag of Errors", () => named("QueueFull"), 'cannot have the tag "QueueFull"'],
-  ["one tag twice", () => DeclaredErrors.make("m", [BadImage, BadImage]), 'cannot have the tag "BadImage"'],
+  ["a tag of Errors", () => named("QueueFull"), 'the tag "QueueFull" of an error is already in use'],
+  [
+    "one tag twice",
+    () => DeclaredErrors.make("m", [BadImage, BadImage]),
+    'the tag "BadImage" of an error is already in use',
+  ],
   ["no HTTP status of a failure", () => DeclaredErrors.make("m", [[BadImage, { http: 200 }]]), "must be 400 to 599"],
   ["a tag that is no header field", () => named("größer"), "with a tag of printable ASCII"],
 ])("%s is refused when the model is declared", (_, declare, problem) => {
@@ -229,7 +233,7 @@ export const handlers = [
   Model.requests(Look, (requests) => requests.map(() => Result.fail(new Other()))),
   // @ts-expect-error not declared
   Model.stream(Look, () => Stream.fail(new Other())),
-  // @ts-expect-error an error of the model that it asks is neither caught nor declared
+  // @ts-expect-error an error of the called model is neither caught nor declared
   Model.each(Outer, callLook),
   // Where none are declared, any may be.
   Model.each(Free, () => Effect.fail(new Other())),

@@ -60,7 +60,7 @@ export const make = (model: string, entries: ErrorEntries): DeclaredErrors => {
     const [error, status = {}] = isClass(entry) ? [entry] : entry
     const kind = makeKind(model, error, status)
     if (isReservedTag(kind.tag) || kinds.has(kind.tag)) {
-      throw new TypeError(`Model "${model}": an error cannot have the tag "${kind.tag}", which another one has.`)
+      throw new TypeError(`Model "${model}": the tag "${kind.tag}" of an error is already in use.`)
     }
     kinds.set(kind.tag, kind)
   }
@@ -112,7 +112,7 @@ const makeKind = (model: string, error: ErrorClass, { http = 500, grpc = "INTERN
     throw new TypeError(`Model "${model}": the HTTP status of "${tag}" must be 400 to 599, but ${http} was given.`)
   }
   if (!Object.hasOwn(GrpcCode, grpc)) {
-    throw new TypeError(`Model "${model}": the gRPC code of "${tag}" is none: ${JSON.stringify(grpc)}.`)
+    throw new TypeError(`Model "${model}": the gRPC code of "${tag}" is unknown: ${JSON.stringify(grpc)}.`)
   }
   const status = { http, grpc: GrpcCode[grpc] }
   // Its type is that of ErrorClass: it needs no services.

@@ -24,7 +24,7 @@ const floats = (...values: ReadonlyArray<number>) => Tensor.make("FP32", [values
 const print = (x: Float32Array, weights: Float32Array, offset: Float32Array) =>
   `${[...x]} ${[...weights]} ${[...offset]}`
 
-it.effect("each: a default is in the place of what is missing; without one the key is missing", () =>
+it.effect("each: a default replaces a missing input; without a default the key is missing", () =>
   Effect.gen(function* () {
     const model = yield* Testing.model(
       Model.each(Blend, ({ x, weights, offset, language, more }) => ({
@@ -51,7 +51,7 @@ it.effect("each: a default is in the place of what is missing; without one the k
   }),
 )
 
-it.effect("batch: requests with and without share a batch where there is a default, and not where there is none", () =>
+it.effect("batch: requests with and without an optional input share a batch only if it has a default", () =>
   Effect.gen(function* () {
     const seen: Array<string> = []
     const model = yield* Testing.model(

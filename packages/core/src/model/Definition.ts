@@ -39,6 +39,7 @@ export type InputBatch<F extends Fields> = {
   readonly [K in keyof Schema.Struct.Encoded<F>]: BatchedTensor<Schema.Struct.Encoded<F>[K]>
 }
 
+/** Declaration of a model: its tensors, parameters, errors and batching. */
 export interface DefinitionOptions<
   I extends Fields,
   O extends Fields,
@@ -78,6 +79,7 @@ export interface DefinitionOptions<
   readonly batching?: BatchingOptions<NoInfer<I>, NoInfer<P>>
 }
 
+/** The declaration that a model class has as `definition`, with all defaults. */
 export interface Definition<I extends Fields, O extends Fields, P extends Declared = Declared> {
   readonly name: string
   readonly version: string
@@ -112,8 +114,9 @@ export const define = <
   const { inputs, outputs, maxBatchSize = 0, version = 1, batching = {} } = options
   const { parameters, responseParameters, errors } = options
   if (!isName(name)) {
-    const rule = "it is one part of a URL's path: not empty, not . or .., with no slash and no control character"
-    throw new TypeError(`${JSON.stringify(name)} cannot be the name of a model: ${rule}.`)
+    const rule =
+      "a name must be one segment of a URL path: not empty, not . or .., without slashes and control characters"
+    throw new TypeError(`${JSON.stringify(name)} is not a valid model name: ${rule}.`)
   }
   requireInteger(name, "maxBatchSize", maxBatchSize, 0)
   requireInteger(name, "version", version, 1)

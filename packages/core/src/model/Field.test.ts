@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { isPlain, spec } from "./Field.ts"
+import { type Field, isPlain, spec } from "./Field.ts"
 import * as Tensor from "../Tensor.ts"
 
 const text = (value: string) => new TextEncoder().encode(value)
@@ -19,6 +19,36 @@ it("derives the spec through transformations, checks and optional keys", () => {
   expect(spec("x", Tensor.labels(["a", "b"]))).toMatchObject({ datatype: "INT32", dims: [1], labels: ["a", "b"] })
 })
 
+it("has the example of a Schema for a field of one BYTES element, encoded", () => {
+  const example = (field: Field) => {
+    const bytes = spec("x", field).example?.()
+    return bytes === undefined ? undefined : new TextDecoder().decode(bytes)
+  }
+  expect(example(Tensor.utf8())).toBeUndefined()
+  expect(example(Tensor.utf8().annotate({ examples: ["hello", "you"] }))).toBe("hello")
+  expect(
+    example(
+      Tensor.optional(
+        Tensor.utf8()
+          .check(Schema.isMinLength(2))
+          .annotate({ examples: ["ab"] }),
+      ),
+    ),
+  ).toBe("ab")
+  const json = Tensor.json(Schema.Struct({ a: Schema.Number }))
+  expect(example(json)).toBe('{"a":1}')
+  expect(example(json.annotate({ examples: [{ a: 5 }] }))).toBe('{"a":5}')
+  expect(example(Tensor.scalar("FP32").annotate({ examples: [5] }))).toBeUndefined()
+  expect(() =>
+    spec(
+      "x",
+      Tensor.utf8()
+        .check(Schema.isMinLength(2))
+        .annotate({ examples: ["a"] }),
+    ),
+  ).toThrow('The example of field "x" does not fit it: ')
+})
+
 it("takes a datatype by the names of the protocol, of Triton's configurations and of numpy", () => {
   for (const name of ["FP32", "TYPE_FP32", "float32", "single"] as const) {
     expect(spec("x", Tensor.of(name, "n", 3))).toEqual(spec("x", Tensor.FP32("n", 3)))
@@ -29,20 +59,20 @@ it("takes a datatype by the names of the protocol, of Triton's configurations an
   // @ts-expect-error: of another datatype.
   const other: ReturnType<typeof Tensor.INT32<readonly [2]>> = Tensor.of("int64", 2)
   expect(same.ast.annotations).toMatchObject(other.ast.annotations ?? {})
-  // @ts-expect-error: numpy's complex numbers are none of the protocol's.
-  expect(() => Tensor.of("complex64", 1)).toThrow('"complex64" is no datatype: one of BOOL, ')
-  // @ts-expect-error: what every object has is no name.
-  expect(() => Tensor.of("toString", 1)).toThrow("is no datatype")
+  // @ts-expect-error: the protocol has no complex numbers.
+  expect(() => Tensor.of("complex64", 1)).toThrow('"complex64" is not a datatype; expected one of BOOL, ')
+  // @ts-expect-error: properties of every object are not names.
+  expect(() => Tensor.of("toString", 1)).toThrow("is not a datatype")
 })
 
-it("asks Schema only where there is something to ask", () => {
+it("calls Schema only if a field needs it", () => {
   expect(isPlain(Tensor.FP32(3))).toBe(true)
   expect(isPlain(Tensor.optional(Tensor.FP32(3)))).toBe(true)
   expect(isPlain(Tensor.FP32(3).check(Schema.makeFilter(() => true)))).toBe(false)
   expect(isPlain(Tensor.utf8())).toBe(false)
 })
 
-it("maps text, and refuses bytes that are no UTF-8", () => {
+it("maps text, and refuses bytes that are not UTF-8", () => {
   const field = Tensor.utf8()
   const tensor = Schema.encodeUnknownSync(field)("schön")
   expect(tensor.data).toEqual([text("schön")])
@@ -76,7 +106,7 @@ it("maps scalars of every width, and refuses what does not fit", () => {
   }
 })
 
-it("maps labels to their index, and refuses an index that is none", () => {
+it("maps labels to their index, and refuses an invalid index", () => {
   const field = Tensor.labels(["negative", "positive"])
   expect([...Schema.encodeUnknownSync(field)("positive").data]).toEqual([1])
   expect(Schema.decodeUnknownSync(field)(Tensor.make("INT32", [1], Int32Array.of(0)))).toBe("negative")

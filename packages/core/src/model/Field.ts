@@ -8,6 +8,7 @@
 import { Effect, Schema, SchemaAST, SchemaIssue, SchemaTransformation } from "effect"
 import { type DataType, type ElementArrays, view, byteWidth, type FixedDataType } from "../tensor/DataType.ts"
 import { datatype, type DataTypeName, type DataTypeNamed } from "../tensor/DataTypeName.ts"
+import { errorMessage } from "../error/ErrorMessage.ts"
 import { jsonExample } from "./JsonExample.ts"
 import { type Element, elementBytes } from "../tensor/Element.ts"
 import { type DefaultTensor, type Dim, matches, print, type ShapeOf, type TensorSpec } from "../tensor/TensorSpec.ts"
@@ -28,7 +29,8 @@ export interface TensorAnnotation {
   readonly datatype: DataType
   readonly dims: ReadonlyArray<Dim>
   readonly labels?: ReadonlyArray<string>
-  readonly example?: () => string
+  /** Bytes of a valid element, for BYTES [1]. */
+  readonly example?: () => Uint8Array
 }
 
 /** A Schema whose encoded side is a tensor and which needs no services. */
@@ -86,19 +88,33 @@ const plain =
   <const Dims extends ReadonlyArray<Dim>>(...dims: Dims): Plain<D, ShapeOf<Dims>, SymbolOf<Dims>> =>
     annotated(datatype, dims)
 
+/** Booleans, as 0 and 1 in a Uint8Array; `Tensor.BOOL(…)` takes the extents, a name or -1 for a variable one. */
 export const BOOL = plain("BOOL")
+/** Unsigned 8-bit integers. */
 export const UINT8 = plain("UINT8")
+/** Unsigned 16-bit integers. */
 export const UINT16 = plain("UINT16")
+/** Unsigned 32-bit integers. */
 export const UINT32 = plain("UINT32")
+/** Unsigned 64-bit integers, as bigint. */
 export const UINT64 = plain("UINT64")
+/** Signed 8-bit integers. */
 export const INT8 = plain("INT8")
+/** Signed 16-bit integers. */
 export const INT16 = plain("INT16")
+/** Signed 32-bit integers. */
 export const INT32 = plain("INT32")
+/** Signed 64-bit integers, as bigint. */
 export const INT64 = plain("INT64")
+/** Half-precision floats, in a Float16Array where Node has it (24). */
 export const FP16 = plain("FP16")
+/** Single-precision floats. */
 export const FP32 = plain("FP32")
+/** Double-precision floats. */
 export const FP64 = plain("FP64")
+/** bfloat16 floats, as their 16 bits in a Uint16Array. */
 export const BF16 = plain("BF16")
+/** Byte strings, each a Uint8Array. */
 export const BYTES = plain("BYTES")
 
 /**
@@ -121,7 +137,7 @@ export const utf8 = () => text(BYTES(1))
 /** BYTES [1] on the wire, JSON text of the Schema's encoded form; the decoded value in code. */
 export const json = <T, E>(schema: Schema.Codec<T, E>) => {
   const codec = Schema.toCodecJson(schema)
-  const bytes = annotated("BYTES", [1], { example: () => jsonExample(codec) })
+  const bytes = annotated("BYTES", [1], { example: () => encoder.encode(jsonExample(codec)) })
   return text(bytes).pipe(Schema.decodeTo(Schema.fromJsonString(codec)))
 }
 
@@ -278,21 +294,21 @@ export const optional: {
 
 const defaultTensor = (field: Field, value: unknown): DefaultTensor => {
   const annotation = annotationOf(field.ast)
-  if (annotation === undefined) throw new TypeError("A default is of a field that encodes to a tensor.")
+  if (annotation === undefined) throw new TypeError("Only a field that encodes to a tensor can have a default.")
   const { datatype, dims } = annotation
   const refuse = (text: string) => new TypeError(`The default of an input ${print(datatype, dims)} ${text}.`)
   if (isPlain(field) && !(value instanceof TypedTensor)) {
     const element = isElement(value) ? elementBytes(datatype, value) : undefined
     if (element === undefined) throw refuse(`is neither a tensor nor an element of it: ${String(value)}`)
-    if (dims.includes(-1)) throw refuse("must be a tensor, as nothing tells how many elements it has")
+    if (dims.includes(-1)) throw refuse("must be a tensor, because the number of elements is unknown")
     return { element }
   }
   if (dims.some((dim) => typeof dim === "string"))
-    throw refuse("must be one element, as its extents are those of others")
+    throw refuse("must be one element, because the dimensions depend on other inputs")
   const codec: Schema.Codec<unknown, unknown> = field as Field & Schema.Codec<unknown, unknown>
   const row = Schema.encodeUnknownSync(codec)(value)
   if (!(row instanceof TypedTensor) || row.datatype !== datatype || !matches(dims, row.shape)) {
-    throw refuse("does not fit it")
+    throw refuse("has another datatype or shape")
   }
   return { row }
 }
@@ -307,11 +323,33 @@ export const spec = (name: string, field: Field): TensorSpec => {
     throw new TypeError(`Field ${JSON.stringify(name)} does not encode to a tensor: build it from Tensor.* fields.`)
   }
   const preset = field.ast.annotations?.["tensorDefault"]
+  const example = annotatedExample(name, field, annotation)
   return {
     name,
     ...annotation,
+    ...(example === undefined ? {} : { example: () => example }),
     optional: SchemaAST.isOptional(field.ast),
     ...(preset === undefined ? {} : { default: preset as DefaultTensor }),
+  }
+}
+
+/** Bytes of the first of a Schema's `examples`, for a field of BYTES [1]. */
+const annotatedExample = (
+  name: string,
+  field: Field,
+  { datatype, dims: [extent, ...others] }: TensorAnnotation,
+): Uint8Array | undefined => {
+  const examples: unknown = SchemaAST.resolve(field.ast)?.["examples"]
+  if (datatype !== "BYTES" || extent !== 1 || others.length > 0) return undefined
+  if (!Array.isArray(examples) || examples.length === 0) return undefined
+  const codec: Schema.Codec<unknown, unknown> = field as Field & Schema.Codec<unknown, unknown>
+  try {
+    const encoded = Schema.encodeUnknownSync(codec)(examples[0])
+    return encoded instanceof TypedTensor ? (encoded as TypedTensor<"BYTES">).data[0] : undefined
+  } catch (error) {
+    throw new TypeError(`The example of field ${JSON.stringify(name)} does not fit it: ${errorMessage(error)}.`, {
+      cause: error,
+    })
   }
 }
 

@@ -8,6 +8,7 @@ import { RequestContext } from "../handler/RequestContext.ts"
 import { infer } from "../running/CallableModel.ts"
 import * as Tensor from "../Tensor.ts"
 import * as Testing from "../Testing.ts"
+import * as ParameterExample from "./ParameterExample.ts"
 
 const declared = {
   temperature: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 })),
@@ -16,6 +17,18 @@ const declared = {
   id: Schema.optionalKey(Schema.BigInt),
   at: Schema.optionalKey(Schema.DateFromString),
 }
+
+it("gives an example of each parameter that a request must have", () => {
+  const required = {
+    ...declared,
+    limit: Schema.BigInt,
+    on: Schema.Boolean,
+    language: Schema.Literals(["de", "en"]),
+    even: Schema.Int.check(Schema.makeFilter((value: number) => value % 2 === 0)).annotate({ examples: [4] }),
+    impossible: Schema.String.check(Schema.makeFilter(() => false)),
+  }
+  expect(ParameterExample.make(required)).toEqual({ temperature: 1, limit: 1, on: true, language: "de", even: 4 })
+})
 
 class Writer extends Model.Service<Writer>()("writer", {
   inputs: { x: Tensor.scalar("INT32") },
@@ -81,12 +94,12 @@ describe("as a codec", () => {
     expect(encode({ temprature: 3 })).toEqual(
       Result.fail({
         field: "temprature",
-        message: "not declared, unlike 'temperature', 'count', 'mode', 'id', 'at'",
+        message: "not declared; expected one of 'temperature', 'count', 'mode', 'id', 'at'",
       }),
     )
   })
 
-  it("names that objects have anyway are no parameters", () => {
+  it("inherited properties of objects are not parameters", () => {
     const { decode } = ParameterFields.make({ toString: Schema.optionalKey(Schema.String) })
     expect(decode({})).toEqual(Result.succeed({}))
   })

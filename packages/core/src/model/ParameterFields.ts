@@ -42,7 +42,7 @@ export const make = (fields: ParameterFields): ParameterCodec => {
       const parameters: Record<string, Parameter> = {}
       for (const name of Object.keys(given)) {
         if (!Object.hasOwn(fields, name))
-          return Result.fail({ field: name, message: `not declared, unlike ${list(fields)}` })
+          return Result.fail({ field: name, message: `not declared; expected one of ${list(fields)}` })
       }
       for (const { name, encode } of columns) {
         const value: unknown = Reflect.get(given, name)

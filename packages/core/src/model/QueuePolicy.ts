@@ -20,9 +20,9 @@ export interface QueuePolicyOptions {
 }
 
 export interface PriorityOptions {
-  /** How many levels there are: a request names one by its parameter `priority`, 1 goes first. */
+  /** Number of levels. The parameter `priority` of a request selects its level; level 1 goes first. */
   readonly levels: number | bigint
-  /** The level of requests that name none, or one that there is not. */
+  /** The level of requests without a valid level. */
   readonly default: number | bigint
   /** Policies of single levels, each of which replaces the model's policy entirely. */
   readonly policies?: { readonly [level: number]: QueuePolicyOptions }
@@ -35,7 +35,7 @@ interface Prioritized extends QueuePolicyOptions {
   readonly priorities?: PriorityOptions
 }
 
-/** Nothing may overtake. */
+/** Responses keep the order of their requests. */
 interface Ordered extends QueuePolicyOptions {
   readonly preserveOrdering: true
   readonly priorities?: never

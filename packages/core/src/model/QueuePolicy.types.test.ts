@@ -24,7 +24,7 @@ export const declarations = () => [
   declare({ priorities: { levels: 3 } }),
   // @ts-expect-error a level is a number
   declare({ priorities: { levels: 3, default: 2, policies: { high: { maxQueueSize: 10 } } } }),
-  // @ts-expect-error a level's policy has no levels of its own
+  // @ts-expect-error the policy of a level has no levels
   declare({ priorities: { levels: 3, default: 2, policies: { 1: { priorities: { levels: 2, default: 1 } } } } }),
   // @ts-expect-error no such option of a level
   declare({ priorities: { levels: 3, default: 2, policies: { 1: { maxQueueDelay: 1 } } } }),

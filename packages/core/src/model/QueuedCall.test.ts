@@ -6,7 +6,7 @@ import * as QueuedCall from "./QueuedCall.ts"
 import { RequestContext } from "../handler/RequestContext.ts"
 import * as Tensor from "../Tensor.ts"
 
-it("a call that says nothing has its own parameters", () => {
+it("a call without parameters has no shared parameters", () => {
   const given = { by: 2n }
   expect(Result.getOrThrow(QueuedCall.parameters(given, {}))).toBe(given)
 })
@@ -38,7 +38,7 @@ class Declaring extends Model.Service<Declaring>()("declaring", { ...fields, par
 
 const seen = Effect.map(RequestContext, ({ parameters }) => ({ SEEN: Object.keys(parameters).toSorted().join() }))
 
-it.effect("a model need not declare it, and is asked with it all the same", () =>
+it.effect("a caller may set it without a declaration of the model", () =>
   Effect.gen(function* () {
     const [any, declaring] = [yield* Any, yield* Declaring]
     expect(yield* any.infer({ X: 1 }, { priority: 1, parameters: { by: 2 } })).toEqual({ SEEN: "by,priority" })

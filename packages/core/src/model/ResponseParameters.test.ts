@@ -87,7 +87,7 @@ describe("every mode", () => {
   )
 })
 
-it.effect("one that does not fit what is declared fails its request, and says why", () =>
+it.effect("one that contradicts the declaration fails its request with the reason", () =>
   Effect.gen(function* () {
     const wrong = Model.each(Told, ({ x }, { setParameterUnsafe }) => {
       // @ts-expect-error none of the literals
@@ -102,12 +102,12 @@ it.effect("one that does not fit what is declared fails its request, and says wh
       Effect.flatMap(Testing.model(layer), (told) => Effect.map(Effect.flip(told.infer({ x: 1 })), String))
     expect(yield* failure(wrong)).toMatch(/response parameter 'language': Expected "de" \| "en", got "fr"/)
     expect(yield* failure(strange)).toMatch(
-      /response parameter 'color': not declared, unlike 'at', 'language', 'count'/,
+      /response parameter 'color': not declared; expected one of 'at', 'language', 'count'/,
     )
   }),
 )
 
-it.effect("a required one that the handler has not set is told to who asks for it", () =>
+it.effect("a request for a required parameter that the handler did not set fails", () =>
   Effect.gen(function* () {
     const told = yield* Testing.model(Model.each(Told, ({ x }) => ({ y: x })))
     expect(yield* told.infer({ x: 1 })).toEqual({ y: 1 })

@@ -98,7 +98,7 @@ export const namesProblem = (specs: ReadonlyArray<TensorSpec>, values: unknown):
   }
   for (const name of Object.keys(values)) {
     if (!specs.some((spec) => spec.name === name)) {
-      return { field: name, message: `not declared, unlike ${list(specs)}` }
+      return { field: name, message: `not declared; expected one of ${list(specs)}` }
     }
   }
   for (const spec of specs) {

@@ -69,7 +69,7 @@ const jsonCodec = (spec: TensorSpec, type: Schema.Codec<unknown, unknown>) => {
   try {
     return Schema.toCodecJson(type)
   } catch (error) {
-    throw new TypeError(`'${spec.name}' has no JSON form: ${errorMessage(error)}`, {
+    throw new TypeError(`'${spec.name}' cannot be represented as JSON: ${errorMessage(error)}`, {
       cause: error,
     })
   }
@@ -78,7 +78,8 @@ const jsonCodec = (spec: TensorSpec, type: Schema.Codec<unknown, unknown>) => {
 /** A field that shows its tensor. */
 const plain = (spec: TensorSpec): JsonField => {
   const { datatype, dims, name } = spec
-  if (datatype === "BF16") throw new TypeError(`'${name}' has no JSON form: ${print(datatype, dims)} has no numbers`)
+  if (datatype === "BF16")
+    throw new TypeError(`'${name}' cannot be represented as JSON: ${print(datatype, dims)} has no JSON numbers`)
   return {
     spec,
     decode: (json) => {
@@ -96,7 +97,7 @@ const plain = (spec: TensorSpec): JsonField => {
       try {
         return Result.succeed(printable(datatype, toNested(tensor)))
       } catch (error) {
-        return Result.fail(`${errorMessage(error)}: bytes that are no UTF-8 text`)
+        return Result.fail(`${errorMessage(error)}: the bytes are not UTF-8 text`)
       }
     },
     jsonSchema: { schema: dims.reduceRight<object>(arrayOf, elementSchema(datatype)), definitions: {} },

@@ -12,6 +12,8 @@ import type { WireRequest, WireResponse, WireTensor } from "../wire/WireRequest.
 import { isDataType } from "../tensor/DataType.ts"
 import type { TensorSpec } from "../tensor/TensorSpec.ts"
 import { TypedTensor } from "../tensor/TypedTensor.ts"
+import { DistinctKeys } from "../codec/json/DistinctKeys.ts"
+import { JsonReader } from "../codec/json/JsonReader.ts"
 import * as JsonField from "./JsonField.ts"
 import { errorMessage } from "../error/ErrorMessage.ts"
 
@@ -109,12 +111,28 @@ const columns = ({ name }: AnyDefinition, specs: ReadonlyArray<TensorSpec>, fiel
 const parse = (body: Uint8Array): Result.Result<{ readonly [name: string]: unknown }, InvalidRequest> => {
   const refuse = (reason: string) => Result.fail(new InvalidRequest({ message: `expected a JSON object: ${reason}` }))
   try {
-    const json: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body))
+    const json: unknown = JSON.parse(decoder.decode(body))
     if (json === null || Array.isArray(json)) return refuse(json === null ? "got null" : "got an array")
-    return typeof json === "object" ? Result.succeed({ ...json }) : refuse(`got a ${typeof json}`)
+    if (typeof json !== "object") return refuse(`got a ${typeof json}`)
+    checkKeys(body)
+    return Result.succeed({ ...json })
   } catch (error) {
     return refuse(errorMessage(error))
   }
+}
+
+/** As strict as JsonReader.ts about marks of byte order. */
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/** Refuses duplicate keys, of which JSON.parse takes the last one. */
+const checkKeys = (body: Uint8Array): void => {
+  const reader = new JsonReader(body, "request")
+  const keys = new DistinctKeys()
+  reader.peek()
+  reader.object((key) => {
+    keys.add(reader, key)
+    reader.skip()
+  })
 }
 
 /** As the protocol's JSON has them: a number without a fraction is an integer. */

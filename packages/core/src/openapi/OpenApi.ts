@@ -27,7 +27,7 @@ export const document = (info: Info, routes: ReadonlyArray<OpenApiRoute>): objec
 
 const error = {
   type: "object",
-  properties: { error: { type: "string", description: "What is wrong, in words" } },
+  properties: { error: { type: "string", description: "Error message" } },
   required: ["error"],
 }
 
@@ -48,16 +48,19 @@ const operation = (
   }
   const responseSchema = objectOf(name, outputs, schemas)
   const success = streams
-    ? { description: "Each response as an event", content: { "text/event-stream": { schema: responseSchema } } }
-    : { description: "The answer", content: { "application/json": { schema: responseSchema } } }
+    ? {
+        description: "Stream with one event for each response",
+        content: { "text/event-stream": { schema: responseSchema } },
+      }
+    : { description: "Response", content: { "application/json": { schema: responseSchema } } }
   return {
     operationId: name,
-    summary: `Asks the model ${name}`,
+    summary: `Call model ${name}`,
     requestBody: { required: true, content: { "application/json": { schema: request } } },
     responses: {
       "200": success,
       default: {
-        description: "Why there is no answer; `nereid-error` has the kind of it",
+        description: "Error; the header `nereid-error` contains its kind",
         content: { "application/json": { schema: { $ref: `${components}Error` } } },
       },
     },

@@ -88,6 +88,7 @@ export const make = Effect.fnUntraced(function* ({
     preferredBatchSizes: sharing.isUnshared ? [] : batching.preferredBatchSizes,
     maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,
     maxQueueSize: batching.maxQueueSize,
+    groupOrder: batching.groupOrder,
     queueing: batching.queueing,
   })
   const { queueing } = batching

@@ -58,7 +58,7 @@ export const fromInstances = <
   const { definition } = model
   const cache = ResponseCache.check(definition.name, serving?.responseCache)
   if (execution.decoupled === true && cache !== undefined) {
-    throw new TypeError(`Model "${definition.name}": responseCache is not for a model with any number of responses.`)
+    throw new TypeError(`Model "${definition.name}": responseCache requires a model that is not decoupled.`)
   }
   const warmUp = WarmUp.make(definition, serving?.warmUp)
   const layer = Layer.effect(

@@ -17,7 +17,7 @@ export const make = (
     (request, reply, counts = statistics) => {
       const parts = Grouping.parts(groupBy, request)
       if (parts === undefined) return submit(request, reply, counts)
-      const options = { model: name, outputs: signature.outputs, statistics: counts, submit }
+      const options = { model: name, outputs: signature.outputs, pad: groupBy.pad, statistics: counts, submit }
       return SplitRequest.submit(options, request, parts, reply)
     }
 }

@@ -52,6 +52,18 @@ it.effect("zeros of the signature, one row, once per instance, without what is o
   }),
 )
 
+it.effect("zeros and random values by input, of an optional one only if it is named", () =>
+  Effect.gen(function* () {
+    const random = scaling({ warmUp: { inputs: { x: "random", by: "zeros" } } })
+    yield* Testing.model(random.layer)
+    expect(random.calls).toMatchObject([{ shape: [1, 1, 2], by: true }])
+    expect(random.calls[0]?.data.every((value) => value > 0)).toBe(true)
+    const zeros = scaling({ warmUp: { inputs: { by: "random" } } })
+    yield* Testing.model(zeros.layer)
+    expect(zeros.calls).toEqual([{ shape: [1, 1, 2], data: [0, 0], by: true }])
+  }),
+)
+
 it.effect("random values at given sizes, several batch sizes, several times: the same at each start", () =>
   Effect.gen(function* () {
     const warmUp = { inputs: "random", sizes: { n: 3 }, batchSize: [1, 4], count: 2 } as const
@@ -91,7 +103,7 @@ it.effect("samples are decoded, and share batches", () =>
   }),
 )
 
-it.effect("several warm-ups are executed one after the other, each in batches of its own sizes", () =>
+it.effect("executes several warm-ups in sequence, each with its batch sizes", () =>
   Effect.gen(function* () {
     const { calls, layer } = scaling({
       warmUp: [
@@ -187,7 +199,7 @@ class Limited extends Model.Service<Limited>()("limited", {
   parameters: { limit: Schema.Int },
 }) {}
 
-it.effect("parameters that a model declares are given with what it is asked", () =>
+it.effect("declared parameters are sent with the requests of a warm-up", () =>
   Effect.gen(function* () {
     const limits: Array<number> = []
     const limited = (warmUp: Model.WarmUp<(typeof Limited)["definition"]["inputs"]>) =>
@@ -239,6 +251,8 @@ it("options out of range are found at declaration", () => {
   expect(given({ count: 0 })).toThrow("warmUp.count must be an integer of at least 1, but 0 was given.")
   // @ts-expect-error no dim of an input
   expect(given({ sizes: { m: 1 } })).toThrow('Model "scale": warmUp.sizes: no input has a dim "m".')
+  // @ts-expect-error no input of the model
+  expect(given({ inputs: { z: "random" } })).toThrow('Model "scale": warmUp.inputs: the model has no input "z".')
   expect(given({ sizes: { n: -1 } })).toThrow("warmUp.sizes.n must be an integer of at least 1, but -1 was given.")
   expect(given({ inputs: [], batchSize: 5 })).toThrow(
     "warmUp.batchSize must not exceed maxBatchSize 4, but 5 was given.",

@@ -13,10 +13,18 @@ import type { Instance } from "../instance/Instance.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { infer, stream } from "../running/CallableModel.ts"
 import * as TypedCalls from "../call/TypedCalls.ts"
-import { warmUpList, type WarmUpOptions, type WarmUps } from "../model/WarmUpOptions.ts"
+import {
+  isSamples,
+  type SyntheticInputs,
+  valuesOf,
+  warmUpList,
+  type WarmUpOptions,
+  type WarmUps,
+} from "../model/WarmUpOptions.ts"
 import { WarmUpFailed } from "./WarmUpFailed.ts"
 import * as WarmUpInput from "../synthetic/SyntheticTensor.ts"
 import { concat, type TypedTensor } from "../tensor/TypedTensor.ts"
+import * as MonotonicTime from "../request/MonotonicTime.ts"
 
 /** The error of options with a warm-up; never without one. */
 export type Errors<Options> = "warmUp" extends keyof Options ? WarmUpErrorOf<Options["warmUp"]> : never
@@ -57,11 +65,11 @@ const warmUpInstance = <I extends Fields, O extends Fields>(
     failed(definition, instance, error),
   )
   if (!settings.ignoresFailure) return executed
-  return Effect.catch(executed, ({ message }) => Effect.logWarning(`${message}; it goes on without`))
+  return Effect.catch(executed, ({ message }) => Effect.logWarning(`${message}; the load continues`))
 }
 
 interface WarmUpSettings<I extends Fields> {
-  readonly inputs: WarmUpInput.SyntheticValues | ReadonlyArray<Input<I>>
+  readonly inputs: WarmUpInput.SyntheticValues | SyntheticInputs<I> | ReadonlyArray<Input<I>>
   readonly sizes: WarmUpInput.Sizes
   readonly batchSizes: ReadonlyArray<number>
   /** Whether requests may share batches. */
@@ -94,6 +102,11 @@ const check = <I extends Fields, O extends Fields>(
     if (!symbols.has(dim)) throw wrong(`sizes: no input has a dim "${dim}"`)
     requireInteger(name, `warmUp.sizes.${dim}`, size, 1)
   }
+  if (typeof inputs !== "string" && !isSamples(inputs)) {
+    const names = new Set(signature.inputs.map(({ name }) => name))
+    const stranger = Object.keys(inputs).find((input) => !names.has(input))
+    if (stranger !== undefined) throw wrong(`inputs: the model has no input "${stranger}"`)
+  }
   const duration = Duration.fromInput(timeout)
   if (Option.isNone(duration) || Duration.toMillis(duration.value) <= 0) {
     throw wrong(`timeout must be a time above 0, but ${String(timeout)} was given`)
@@ -103,7 +116,7 @@ const check = <I extends Fields, O extends Fields>(
     inputs,
     sizes: Object.fromEntries(given),
     batchSizes,
-    sharesBatches: typeof inputs !== "string" && options.batchSize === undefined,
+    sharesBatches: isSamples(inputs) && options.batchSize === undefined,
     parameters,
     count,
     timeout: duration.value,
@@ -126,7 +139,7 @@ const execute = <I extends Fields, O extends Fields>(
         : infer(model.calls, request)
     for (let turn = 0; turn < settings.count; turn++) {
       const warmUpRequests = yield* Effect.fromResult(
-        requests(definition, settings, model, clock.currentTimeMillisUnsafe()),
+        requests(definition, settings, model, MonotonicTime.millis(clock)),
       )
       const concurrency = settings.sharesBatches ? "unbounded" : 1
       yield* Effect.forEach(warmUpRequests, inferOnce, { concurrency, discard: true })
@@ -139,7 +152,7 @@ const requests = <I extends Fields, O extends Fields>(
   model: RunningModel,
   now: number,
 ): Result.Result<ReadonlyArray<Request>, InferenceError> => {
-  if (typeof inputs !== "string") {
+  if (isSamples(inputs)) {
     const calls = TypedCalls.make(definition, model)
     const request = (sample: Input<I>, rows: number) =>
       Result.map(calls.request(sample, { id, timeout }, now), (one): Request => ({
@@ -155,9 +168,10 @@ const requests = <I extends Fields, O extends Fields>(
   const synthetic = batchSizes.map((rows): Request => ({
     id,
     inputs: definition.signature.inputs.map((spec) => {
-      if (spec.optional) return undefined
+      const values = valuesOf(inputs, spec)
+      if (values === undefined) return undefined
       const row = WarmUpInput.shape(spec.dims, sizes)
-      return WarmUpInput.tensor(spec, batching ? [rows, ...row] : row, inputs, random)
+      return WarmUpInput.tensor(spec, batching ? [rows, ...row] : row, values, random)
     }),
     rows,
     parameters,

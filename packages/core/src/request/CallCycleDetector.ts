@@ -44,6 +44,6 @@ export class CallCycleDetector {
 const cycleError = (path: ReadonlyArray<CallCycleDetector>): ExecutionFailed => {
   const [caller, callee] = path
   const calleeName = caller === callee ? "itself" : `model '${callee?.model}'`
-  const reason = `they would wait for each other for ever: ${path.map(({ model }) => model).join(" → ")}`
-  return new ExecutionFailed({ message: `model '${caller?.model}' must not ask ${calleeName}, as ${reason}` })
+  const reason = `the calls would wait for each other forever: ${path.map(({ model }) => model).join(" → ")}`
+  return new ExecutionFailed({ message: `model '${caller?.model}' cannot call ${calleeName}, because ${reason}` })
 }

@@ -22,7 +22,7 @@ export interface Request {
   readonly parameters: Parameters
   /** The declared parameters, decoded; absent if the model declares none. */
   readonly declared?: { readonly [name: string]: unknown }
-  /** Deadline of the caller, in milliseconds of the clock. */
+  /** Deadline of the caller, as MonotonicTime. */
   readonly deadline: number | undefined
   /** Names of the outputs that the caller wants; absent or empty for all. A model answers all of them in any case. */
   readonly requestedOutputs?: ReadonlyArray<string>
@@ -64,15 +64,16 @@ export interface CallTrace extends Trace {
 }
 
 export interface Response {
-  /** By position in the signature's outputs. */
-  readonly outputs: ReadonlyArray<TypedTensor>
+  /** By position in the signature's outputs; undefined for one that the model has left out. */
+  readonly outputs: ReadonlyArray<TypedTensor | undefined>
   readonly parameters: Parameters
 }
 
 /**
  * Receives one response of a request. Completes once the caller accepts more; fails if the caller cannot receive it.
+ * `isLast` announces that only the reply follows.
  */
-export type Emit = (response: Response) => Effect.Effect<void, InferenceError>
+export type Emit = (response: Response, isLast?: boolean) => Effect.Effect<void, InferenceError>
 
 /**
  * Called once, with the outcome of a request. Of a decoupled model a success says that it was the last, without

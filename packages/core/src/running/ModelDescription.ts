@@ -3,6 +3,7 @@ import type { FlatBatch } from "../batch/FlatBatch.ts"
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { Batching } from "../model/Batching.ts"
 import type { Fields } from "../model/Field.ts"
+import type { ParameterFields } from "../model/ParameterFields.ts"
 import type { WarmUps } from "../model/WarmUpOptions.ts"
 import type { ModelInterface } from "../wire/ModelInterface.ts"
 import type { ModelFile } from "./ModelFile.ts"
@@ -21,14 +22,21 @@ export interface ModelDescription extends ModelInterface {
   readonly modelFile: ModelFile | undefined
   /** Warm-up requests that its instances executed before the model took requests. */
   readonly warmUp: WarmUps<Fields> | undefined
+  /** Declared parameters of requests; empty without a declaration. */
+  readonly parameters: ParameterFields
 }
 
 /** The part that comes from the model's declaration. */
-type ModelDeclaration = Pick<ModelDescription, "name" | "version" | "signature" | "maxBatchSize" | "batching">
+interface ModelDeclaration extends Pick<
+  ModelDescription,
+  "name" | "version" | "signature" | "maxBatchSize" | "batching"
+> {
+  readonly parameters?: ParameterFields | undefined
+}
 
 /** A description, with defaults for a model without a file, a cache and flat batches. */
 export const make = (
-  { name, version, signature, maxBatchSize, batching }: ModelDeclaration,
+  { name, version, signature, maxBatchSize, batching, parameters = {} }: ModelDeclaration,
   overrides: Pick<ModelDescription, "platform" | "statistics"> & Partial<ModelDescription>,
 ): ModelDescription => ({
   name,
@@ -40,5 +48,6 @@ export const make = (
   responseCache: false,
   modelFile: undefined,
   warmUp: undefined,
+  parameters,
   ...overrides,
 })

@@ -38,7 +38,7 @@ export interface ModelLife {
 
 /** A life, with defaults for a model that has no instances here and cannot fail for good. */
 export const make = (life: Pick<ModelLife, "isReady" | "pending" | "drained"> & Partial<ModelLife>): ModelLife => ({
-  problem: () => "none of its instances takes requests now",
+  problem: () => "none of its instances is ready",
   probe: Effect.sync(life.isReady),
   unrecoverable: undefined,
   keep: () => constVoid,

@@ -9,10 +9,11 @@ import type { ModelDescription } from "./ModelDescription.ts"
 import type { ModelLife } from "./ModelLife.ts"
 
 /**
- * The model that typed callers reach in the place of one that has left; `caller` is the calling model, if it is one.
+ * The model that replaces a retired one for its typed callers; `caller` is the calling model, if a model calls.
  */
 export type Successor = (caller: CallCycleDetector | undefined) => RunningModel
 
+/** One version of a model that the server runs: its description, calls and lifecycle. */
 export class RunningModel {
   /** Name, signature and other static properties. */
   readonly description: ModelDescription

@@ -29,7 +29,7 @@ it.effect("full=>refused for as long as what is queued will take, at the pace of
   }),
 )
 
-it("nobody is told more than a minute, or nothing", () => {
+it("the estimate is at most a minute and never empty", () => {
   const statistics = new ModelStatistics()
   const compute = { input: 0, infer: 1e9, output: 0 }
   statistics.succeeded(1e9, 0, compute)

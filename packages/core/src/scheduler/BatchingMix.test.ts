@@ -30,7 +30,7 @@ class Mix extends Model.Service<Mix>()("mix", {
 
 type Inputs = (typeof Mix)["definition"]["inputs"]
 
-/** Each row is multiplied, and told its own length. */
+/** Multiplies each row, and returns its length. */
 const MixLive = Model.batch(
   Mix,
   ({ x, texts, extra }, { value, extents, requests }) => {
@@ -116,7 +116,7 @@ it.effect("1,000 requests of any rows, lengths, values and ends", () =>
           expect([...count.data]).toEqual(Array(rows).fill(length))
         }),
       )
-      // In portions, of which some have left before they are executed, and some after.
+      // Some requests of each portion are cancelled before their execution, some after.
       if (pick(50) === 0) yield* Testing.advance("1 millis")
     }
     yield* Effect.all(submitted, { concurrency: "unbounded" }).pipe(

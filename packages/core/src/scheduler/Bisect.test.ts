@@ -114,7 +114,7 @@ it.effect("without it, all requests of the batch fail", () =>
   }),
 )
 
-it.effect("who has left meanwhile is not executed again, and goes before whoever has come", () =>
+it.effect("a request that was cancelled meanwhile is not executed again; retried requests precede new ones", () =>
   Effect.gen(function* () {
     const gate = Promise.withResolvers<void>()
     const seen: Array<ReadonlyArray<number>> = []

@@ -7,6 +7,7 @@ import type { Request } from "../request/Request.ts"
 import type { Alarm } from "./Alarm.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
 import { Expiries } from "./Expiries.ts"
+import * as MonotonicTime from "../request/MonotonicTime.ts"
 
 /** A pending request. */
 export interface PendingRequest {
@@ -32,7 +33,7 @@ export class Deadlines<T extends PendingRequest> {
     if (deadline === undefined) return
     const isEarliest = deadline < this.#expiries.earliest
     this.#expiries.add(entry, deadline)
-    if (isEarliest) this.#alarm.set(deadline - this.#clock.currentTimeMillisUnsafe())
+    if (isEarliest) this.#alarm.set(deadline - MonotonicTime.millis(this.#clock))
   }
 
   delete(entry: T): void {
@@ -40,7 +41,7 @@ export class Deadlines<T extends PendingRequest> {
   }
 
   #ring(): void {
-    const now = this.#clock.currentTimeMillisUnsafe()
+    const now = MonotonicTime.millis(this.#clock)
     for (const entry of this.#expiries.take(now)) this.#expire(entry)
     if (this.#expiries.earliest !== Infinity) this.#alarm.set(this.#expiries.earliest - now)
   }

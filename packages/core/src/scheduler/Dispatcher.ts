@@ -71,7 +71,7 @@ export class Dispatcher {
     while (goesOn) goesOn = this.#startNext()
   }
 
-  /** Whether there may be another batch in this turn. One that has ended at once woke us: the next has its own. */
+  /** Whether another batch may start in this turn. A batch that ended at once has woken the loop for the next one. */
   #startNext(): boolean {
     const { pool, queue, batches } = this.#options
     const load = pool.leastLoaded

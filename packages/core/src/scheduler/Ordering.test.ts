@@ -8,7 +8,7 @@ import { type QueuePolicyOptions, resolve } from "../model/QueuePolicy.ts"
 import * as Fixture from "./Scheduler.fixture.ts"
 import * as Tensor from "../Tensor.ts"
 
-/** Two instances with one request at a time each; `told` has the replies in their order. */
+/** Two instances with one request each at a time; `told` collects the responses in order. */
 const harness = Effect.fnUntraced(function* (options: Omit<QueuePolicyOptions, "timeoutAction"> = {}) {
   const queueing = resolve("m", { ...options, preserveOrdering: true })
   const { maxQueueSize = 100 } = options
@@ -21,7 +21,7 @@ const harness = Effect.fnUntraced(function* (options: Omit<QueuePolicyOptions, "
   return { ...made, replies, submit }
 })
 
-it.effect("who is ready first waits for those ahead", () =>
+it.effect("a response that is ready early waits for those ahead", () =>
   Effect.gen(function* () {
     const { submit, replies, complete, settle } = yield* harness()
     for (const id of ["a", "b", "c"]) submit(id)
@@ -47,7 +47,7 @@ it.effect("a failure waits for its turn too", () =>
   }),
 )
 
-it.effect("who leaves the queue is told at once and keeps nobody back", () =>
+it.effect("a request that leaves the queue gets its error at once and blocks no others", () =>
   Effect.gen(function* () {
     const { submit, replies, complete, settle, statistics } = yield* harness({ defaultTimeout: "10 millis" })
     for (const id of ["a", "b"]) submit(id)
@@ -67,7 +67,7 @@ it.effect("who leaves the queue is told at once and keeps nobody back", () =>
   }),
 )
 
-it.effect("who goes away while it runs, or while its answer waits, is told nothing and keeps nobody back", () =>
+it.effect("a request that is cancelled while running or waiting gets no response and blocks no others", () =>
   Effect.gen(function* () {
     const { submit, replies, complete, settle, statistics } = yield* harness()
     const [first, second] = [submit("a"), submit("b")]
@@ -131,7 +131,7 @@ it.effect("answers that wait take room from requests that wait", () =>
   }),
 )
 
-it.effect("stop: everybody is told", () =>
+it.effect("stop: every request gets an error", () =>
   Effect.gen(function* () {
     const all = yield* Effect.scoped(
       Effect.gen(function* () {
@@ -152,7 +152,7 @@ class Counts extends Model.Service<Counts>()("counts", {
   batching: { preserveOrdering: true },
 }) {}
 
-it.effect("responses of a decoupled model wait until the request ahead has all of its own", () =>
+it.effect("responses of a decoupled model wait until the request ahead is complete", () =>
   Effect.gen(function* () {
     const [gate, started] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     const layer = Model.stream(

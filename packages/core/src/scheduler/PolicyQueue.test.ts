@@ -12,11 +12,11 @@ import * as Fixture from "./Scheduler.fixture.ts"
 
 type Caller = Fiber.Fiber<Response, InferenceError>
 
-/** With a request that runs already; `ask` names those that wait, and `ids` says in which batches they went. */
+/** With one running request; `ask` adds waiting requests, and `ids` lists the batches by request id. */
 const harness = Effect.fnUntraced(function* (queueing: QueueingOptions, options: NonNullable<Options> = {}) {
   const made = yield* Fixture.harness({ queueing: resolve("m", queueing), ...options })
   const { send, settle, runs, complete } = made
-  // As many as fit: it waits for nobody.
+  // A full batch does not wait.
   yield* send(options.maxBatchSize ?? 4, { id: "first" })
   yield* settle
   const submit = (id: string, parameters: Parameters = {}, rows = 1) => send(rows, { id, parameters })
@@ -65,7 +65,7 @@ it.effect("c3 b2 a1 => a+b+c (max 4): a batch takes from all levels, the highest
   }),
 )
 
-it.effect("no level, 0, one that there is not, or no integer: the default level", () =>
+it.effect("no level, 0, an unknown level or a fraction: the default level", () =>
   Effect.gen(function* () {
     const { submit, ids, drain } = yield* harness(three, { maxBatchSize: 1 })
     yield* submit("last", { priority: 3n })
@@ -81,7 +81,7 @@ it.effect("no level, 0, one that there is not, or no integer: the default level"
   }),
 )
 
-it.effect("as many levels as 64 bits have: each is told apart", () =>
+it.effect("distinguishes as many levels as 64 bits have", () =>
   Effect.gen(function* () {
     const max = 2n ** 64n - 1n
     const { submit, priority, ids, drain } = yield* harness(
@@ -134,7 +134,7 @@ it.effect("a request leaves any lane when its caller does", () =>
   }),
 )
 
-it.effect("each level has a size of its own, a policy of its own another", () =>
+it.effect("each level has its size limit; a level with a policy has another", () =>
   Effect.gen(function* () {
     const priorities = { levels: 3, default: 2, policies: { 1: { maxQueueSize: 1 } } }
     const { priority, ids, drain, statistics } = yield* harness({ maxQueueSize: 2, priorities })
@@ -250,7 +250,7 @@ it.effect("time over, DELAY => served, behind the others of its level and ahead 
   }),
 )
 
-it.effect("one level refuses, another delays, a third has no time at all", () =>
+it.effect("one level refuses, another delays, a third has no timeout", () =>
   Effect.gen(function* () {
     const priorities = {
       levels: 3,
@@ -396,7 +396,7 @@ it.effect("a full batch of a lower level does not wait for one of a higher level
   }),
 )
 
-it.effect("time over while it waits for company => refused, and the others go on waiting", () =>
+it.effect("timeout while waiting for a batch => refused, and the others continue to wait", () =>
   Effect.gen(function* () {
     const { submit, ids, complete, scheduler } = yield* harness({ defaultTimeout: "5 millis" }, { maxQueueDelay: 10e6 })
     yield* complete(0)
@@ -464,6 +464,6 @@ it.each<readonly [QueueingOptions, string]>([
   expect(refusal(queueing)).toBe(`Model "m": ${text}.`)
 })
 
-it("a size alone is no policy", () => {
+it("a size alone does not make a policy", () => {
   expect(refusal({ maxQueueSize: 5, timeoutAction: "REJECT", preserveOrdering: false })).toBeUndefined()
 })

@@ -4,7 +4,8 @@
  * an argument.
  *
  * Requests that may share a batch form lanes (PriorityLanes.ts). The lanes whose first request has the highest level,
- * and is the oldest of that level, go next, after retried batches.
+ * and is the oldest of that level, go next, after retried batches. In the order of arrival, all requests form the same
+ * lanes, and a request that cannot join the batch before it ends that batch.
  */
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import { Expiries } from "./Expiries.ts"
@@ -64,6 +65,10 @@ export class PolicyQueue implements Queue {
     this.#sizes.set(level, size + 1)
     const timeout = timeoutOf(policy, parameters)
     if (timeout !== Infinity) this.#expirations.add(queued, queued.queuedAt + timeout)
+    if (this.#options.groupOrder === "arrival") {
+      queued.key = key
+      key = ""
+    }
     let lanes = this.#lanes.get(key)
     if (lanes === undefined) this.#lanes.set(key, (lanes = new PriorityLanes(key)))
     lanes.push(queued, level, false)
@@ -152,11 +157,12 @@ export class PolicyQueue implements Queue {
     let preferred = 0
     let oldest = Infinity
     let isFull = false
+    const key = lanes.first?.first.key
     for (const queued of lanes) {
       const more = rows + queued.request.rows
       // This request exceeds the largest preferred size, and none was reached: the batch may end before it.
       if (fitting.length > 0 && preferred === 0 && more > this.#maxPreferred) preferred = fitting.length
-      if (fitting.length > 0 && more > maxBatchSize) {
+      if (fitting.length > 0 && (more > maxBatchSize || queued.key !== key)) {
         isFull = true
         break
       }

@@ -1,4 +1,5 @@
 /** The interface of the scheduler's queues. Time is an argument; nothing blocks. */
+import type { GroupOrder } from "../model/Batching.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
 
 export interface QueueOptions {
@@ -7,6 +8,8 @@ export interface QueueOptions {
   /** How long a request may wait for others, in nanoseconds. */
   readonly maxQueueDelay: number
   readonly maxQueueSize: number
+  /** Whether groups go one after the other, as in `Batching`. */
+  readonly groupOrder: GroupOrder
 }
 
 /** These go now, and have left; or wait until that time, or until the queue has changed. */

@@ -1,4 +1,7 @@
-/** The alarm of a queue with queue timeouts, used while no instance takes batches. The queue expires the requests. */
+/**
+ * The alarm of a queue with queue timeouts: the queue expires the requests, also while no instance takes batches. After
+ * that, the rest may be a batch.
+ */
 import type { Alarm } from "./Alarm.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
 import type { PolicyQueue } from "./PolicyQueue.ts"
@@ -9,14 +12,15 @@ export class QueueTimeouts {
   readonly #alarm: Alarm
   #ringsAt = Infinity
 
-  /** `nanos` is the time that the queue counts in. */
-  constructor(queue: PolicyQueue, alarms: AlarmClock, nanos: () => number) {
+  /** `nanos` is the time that the queue counts in. `onExpired` is called after requests have expired. */
+  constructor(queue: PolicyQueue, alarms: AlarmClock, nanos: () => number, onExpired: () => void) {
     this.#queue = queue
     this.#nanos = nanos
     this.#alarm = alarms.alarm(() => {
       this.#ringsAt = Infinity
       queue.expire(nanos())
       this.added()
+      onExpired()
     })
   }
 

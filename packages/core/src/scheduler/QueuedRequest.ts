@@ -32,6 +32,8 @@ export class QueuedRequest {
   readonly queuedAt: number
   /** Whether it has ended: its reply was called, or never will be. */
   done = false
+  /** Requests with the same key may share a batch. Set by a queue that holds all of them as one group. */
+  key = ""
   /** Set while it is in the queue; the group's own, as are the two neighbours in it. */
   group: RequestGroup | undefined = undefined
   previous: QueuedRequest | undefined = undefined

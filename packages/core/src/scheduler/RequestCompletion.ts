@@ -23,6 +23,8 @@ export interface RequestCompletionOptions {
   readonly onDefect: (defect: unknown) => void
   /** A request has ended. Called before its reply. */
   readonly onEnd: () => void
+  /** A request has left the queue without an execution. */
+  readonly onLeave: () => void
 }
 
 export class RequestCompletion {
@@ -77,9 +79,15 @@ export class RequestCompletion {
     if (queued.done) return false
     queued.done = true
     this.#options.onEnd()
-    if (queued.running === undefined) this.#options.queue.remove(queued)
+    if (queued.running === undefined) this.#leave(queued)
     else queued.running.leave(queued)
     return true
+  }
+
+  #leave(queued: QueuedRequest): void {
+    const { queue, onLeave } = this.#options
+    queue.remove(queued)
+    onLeave()
   }
 
   #countFailure(queued: QueuedRequest, reason: FailureReason): void {

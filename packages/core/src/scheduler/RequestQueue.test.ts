@@ -11,7 +11,7 @@ import { RequestQueue } from "./RequestQueue.ts"
 import { request } from "./Scheduler.fixture.ts"
 
 const maxBatchSize = 4
-const options = { maxBatchSize, maxQueueDelay: 10, maxQueueSize: 12 }
+const base = { maxBatchSize, maxQueueDelay: 10, maxQueueSize: 12 }
 
 const step = fc.oneof(
   {
@@ -64,7 +64,8 @@ const play = (queue: Queue, steps: ReadonlyArray<Step>): ReadonlyArray<unknown> 
   })
 }
 
-it("decides as a PolicyQueue without policies does", () => {
+it.each(["independent", "arrival"] as const)("decides as a PolicyQueue without policies does (%s)", (groupOrder) => {
+  const options = { ...base, groupOrder }
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const reject = () => expect.unreachable("no request has a timeout")

@@ -5,8 +5,10 @@
  * (medians of five processes each, in turns).
  *
  * Requests that may share a batch form a group, first come first served. The group with the oldest request goes first,
- * after batches that are executed again. A request leaves in O(1), and a decision takes no more than a look at each
- * group.
+ * after batches that are executed again. In the order of arrival, all requests form one group, and a request that
+ * cannot join the batch before it ends that batch.
+ *
+ * A request leaves in O(1). A decision takes no more than a look at each group, or at a batch of requests.
  */
 import type { QueuedRequest, RequestGroup as Group } from "./QueuedRequest.ts"
 import * as RequestGroup from "./RequestGroup.ts"
@@ -30,6 +32,10 @@ export class RequestQueue implements Queue {
   offer(queued: QueuedRequest, key: string): boolean {
     if (this.#size >= this.#options.maxQueueSize) return false
     this.#size += 1
+    if (this.#options.groupOrder === "arrival") {
+      queued.key = key
+      key = ""
+    }
     const group = this.#groups.get(key)
     if (group === undefined) this.#groups.set(key, RequestGroup.open(key, queued, false))
     else RequestGroup.append(group, queued)
@@ -57,7 +63,7 @@ export class RequestQueue implements Queue {
     const oldest = this.#oldest()
     if (oldest === undefined) return empty
     const until = oldest.first.queuedAt + maxQueueDelay
-    if (now >= until || oldest.rows >= maxBatchSize) return this.#take(this.#fitting(oldest))
+    if (now >= until || oldest.rows >= maxBatchSize || isMixed(oldest)) return this.#take(this.#fitting(oldest))
     // While the oldest group waits for more, another one may already be complete.
     for (const group of this.#groups.values()) if (group.rows >= maxBatchSize) return this.#take(this.#fitting(group))
     return { _tag: "Wait", until }
@@ -80,7 +86,7 @@ export class RequestQueue implements Queue {
     let rows = 0
     for (let queued: QueuedRequest | undefined = first; queued !== undefined; queued = queued.next) {
       rows += queued.request.rows
-      if (fitting.length > 0 && rows > this.#options.maxBatchSize) break
+      if (fitting.length > 0 && (rows > this.#options.maxBatchSize || queued.key !== first.key)) break
       fitting.push(queued)
     }
     return fitting
@@ -93,4 +99,10 @@ export class RequestQueue implements Queue {
     }
     return oldest
   }
+}
+
+/** Whether a request cannot join the first one. */
+const isMixed = ({ first }: Group): boolean => {
+  for (let { next } = first; next !== undefined; next = next.next) if (next.key !== first.key) return true
+  return false
 }

@@ -9,7 +9,7 @@ export type ResponseProgress = Pick<QueuedRequest, "done" | "queuedAt" | "respon
 
 export const counted =
   (emit: Emit, queued: () => ResponseProgress, statistics: ModelStatistics, nanos: () => number): Emit =>
-  (response) =>
+  (response, isLast) =>
     Effect.suspend(() => {
       const progress = queued()
       // The instance may not have noticed the end of the request yet.
@@ -17,7 +17,7 @@ export const counted =
       const now = nanos()
       const took = now - progress.respondedAt
       if (progress.responses === 0) statistics.firstResponse(now - progress.queuedAt)
-      return Effect.map(emit(response), () => {
+      return Effect.map(emit(response, isLast), () => {
         if (progress.done) return
         const counts = statistics.response(progress.responses)
         // Counted after `emit`: a response that could not be sent, or that its caller did not wait for, ended the

@@ -174,13 +174,13 @@ export class RunningBatch {
     const failure = Cause.findError(cause)
     if (Result.isSuccess(failure)) return failure.success
     if (Cause.hasInterruptsOnly(cause)) return stopping()
-    const message = `Failed to process the request(s) for model instance '${this.#instance.name}', message: its log says why`
+    const message = `Failed to process the request(s) for model instance '${this.#instance.name}', message: see the server log`
     return new ExecutionFailed({ message })
   }
 
   #missing(): ExecutionFailed {
     return new ExecutionFailed({
-      message: `model '${this.#options.model}' answered fewer requests than its batch held`,
+      message: `model '${this.#options.model}' returned fewer responses than its batch has requests`,
     })
   }
 }

@@ -73,6 +73,7 @@ export const harness = Effect.fnUntraced(function* (
     preferredBatchSizes: [],
     maxQueueDelay: 0,
     maxQueueSize: 100,
+    groupOrder: "independent",
     ...options,
   })
   const model = { decoupled: false, emits: false, submit: scheduler.submit }

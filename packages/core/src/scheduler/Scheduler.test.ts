@@ -11,7 +11,7 @@ import { harness, request } from "./Scheduler.fixture.ts"
 
 const rowsOf = (response: Response) => response.outputs[0]?.shape
 
-it.effect("2 => 2 at once: a free instance waits for nobody", () =>
+it.effect("2 => 2 at once: a free instance does not wait", () =>
   Effect.gen(function* () {
     const { send, settle, sizes, complete } = yield* harness()
     const caller = yield* send(2)
@@ -69,7 +69,7 @@ it.effect("1 | 2+2=4, traced: the moments of each request, the parts of its batc
   }),
 )
 
-it.effect("1=>crash, traced: how long it took is told all the same", () =>
+it.effect("1=>crash, traced: the duration is recorded", () =>
   Effect.gen(function* () {
     const { send, settle, complete } = yield* harness()
     const points: Array<string> = []
@@ -232,16 +232,18 @@ it.effect("cancel in queue: an interrupted caller's request leaves at once", () 
   }),
 )
 
-it.effect("cancel in an instance: the batch is interrupted once nobody waits for it, and the instance is free", () =>
-  Effect.gen(function* () {
-    const { send, settle, sizes } = yield* harness()
-    const only = yield* send(1)
-    yield* settle
-    yield* Fiber.interrupt(only)
-    yield* send(2)
-    yield* settle
-    expect(sizes()).toEqual(["1", "2"])
-  }),
+it.effect(
+  "cancel in an instance: the batch is interrupted once all its requests are cancelled, and the instance is free",
+  () =>
+    Effect.gen(function* () {
+      const { send, settle, sizes } = yield* harness()
+      const only = yield* send(1)
+      yield* settle
+      yield* Fiber.interrupt(only)
+      yield* send(2)
+      yield* settle
+      expect(sizes()).toEqual(["1", "2"])
+    }),
 )
 
 it.effect("expired in queue: a request whose deadline passes leaves at once with DeadlineExceeded", () =>
@@ -385,7 +387,7 @@ it.effect("1+1=>throw | 1: a caller that throws at its answer keeps back neither
       expect(rowsOf(yield* Fiber.join(last))).toEqual([4])
       expect(sizes()).toEqual(["1", "1+2", "4"])
     }).pipe(Effect.provide(Logger.layer([log])))
-    expect(logged).toEqual(Array.from({ length: 2 }, () => "A caller of model 'm' failed on its answer"))
+    expect(logged).toEqual(Array.from({ length: 2 }, () => "A response callback of model 'm' failed"))
   }),
 )
 

@@ -39,6 +39,7 @@ import { RequestQueue } from "./RequestQueue.ts"
 import { counted } from "./ResponseCount.ts"
 import { stopping } from "../error/Refusal.ts"
 import type { RequestStatistics, ModelStatistics } from "../metrics/ModelStatistics.ts"
+import * as MonotonicTime from "../request/MonotonicTime.ts"
 
 export interface SchedulerOptions extends QueueOptions {
   /** Name of the model, for messages. */
@@ -101,7 +102,8 @@ export class Scheduler {
     this.#pool = new Pool(options.instances)
     const queue = this.#makeQueue()
     this.#queue = queue
-    this.#timeouts = queue instanceof PolicyQueue ? new QueueTimeouts(queue, alarms, this.#nanos) : undefined
+    const onExpired = () => this.#dispatcher.wake()
+    this.#timeouts = queue instanceof PolicyQueue ? new QueueTimeouts(queue, alarms, this.#nanos, onExpired) : undefined
     this.#deadlines = new Deadlines(alarms, (queued) => this.#expire(queued))
     this.#completion = new RequestCompletion({
       preserveOrdering: queueing?.preserveOrdering === true,
@@ -110,7 +112,11 @@ export class Scheduler {
       statistics,
       nanos: this.#nanos,
       onEnd: () => this.#openRequests.end(),
-      onDefect: (defect) => log(`A caller of model '${model}' failed on its answer`, Cause.die(defect)),
+      // The rest may be complete now.
+      onLeave: () => {
+        if (queue.size > 0) this.#dispatcher.wake()
+      },
+      onDefect: (defect) => log(`A response callback of model '${model}' failed`, Cause.die(defect)),
     })
     this.#dispatcher = new Dispatcher({
       queue,
@@ -210,7 +216,7 @@ export class Scheduler {
     if (this.#isStopped) return stopping()
     if (this.#fatal !== undefined) return this.#permanentFailure(errorPrefix(request), this.#fatal)
     if (this.#pool.hasFailed) return this.#notRunning(errorPrefix(request))
-    if (request.deadline !== undefined && request.deadline <= this.#clock.currentTimeMillisUnsafe()) {
+    if (request.deadline !== undefined && request.deadline <= MonotonicTime.millis(this.#clock)) {
       return expired(request)
     }
     const hasRoom = ordering === undefined || this.#queue.size + ordering.held < maxQueueSize
@@ -254,7 +260,7 @@ export class Scheduler {
 
   #permanentFailure(prefix: string, { message }: Unrecoverable): ModelNotReady {
     const { model } = this.#options
-    return new ModelNotReady({ message: `${prefix}model '${model}' takes no more requests: ${message}` })
+    return new ModelNotReady({ message: `${prefix}model '${model}' has stopped accepting requests: ${message}` })
   }
 }
 

@@ -8,19 +8,22 @@ import type { Cancel, Parameters, Reply, Request, Response } from "../request/Re
 import type { Scheduler } from "./Scheduler.ts"
 import type { ComputeDurations, FailureReason, RequestStatistics } from "../metrics/ModelStatistics.ts"
 import type { TensorSpec } from "../tensor/TensorSpec.ts"
+import { resize } from "../tensor/Resize.ts"
 import { concat, sameRow, split, type TypedTensor } from "../tensor/TypedTensor.ts"
 
 export interface SplitRequestOptions {
   /** Name of the model, for messages. */
   readonly model: string
   readonly outputs: ReadonlyArray<TensorSpec>
+  /** Bytes of the elements that fill up outputs of different extents, by position. */
+  readonly pad: ReadonlyMap<number, Uint8Array>
   readonly submit: Scheduler["submit"]
   readonly statistics: RequestStatistics
 }
 
 /** `parts`: the rows of each part; every row of the request is in one of them. */
 export const submit = (
-  { model, outputs, submit, statistics }: SplitRequestOptions,
+  { model, outputs, pad, submit, statistics }: SplitRequestOptions,
   request: Request,
   parts: ReadonlyArray<ReadonlyArray<number>>,
   reply: Reply,
@@ -51,7 +54,7 @@ export const submit = (
       }
       responses[index] = outcome.success
       open -= 1
-      if (open === 0) end(join(model, outputs, parts, responses))
+      if (open === 0) end(join({ model, outputs, pad }, parts, responses))
     }
     cancels.push(submit(part, ended, counts))
   }
@@ -78,8 +81,7 @@ const pick = (rows: ReadonlyArray<TypedTensor>, indexes: ReadonlyArray<number>):
 
 /** Joins the rows of all parts in the order of the request. */
 const join = (
-  model: string,
-  specs: ReadonlyArray<TensorSpec>,
+  { model, outputs: specs, pad }: Pick<SplitRequestOptions, "model" | "outputs" | "pad">,
   parts: ReadonlyArray<ReadonlyArray<number>>,
   responses: ReadonlyArray<Response>,
 ): Result.Result<Response, InferenceError> => {
@@ -88,7 +90,10 @@ const join = (
   const places: Array<number> = []
   for (const [place, row] of parts.flat().entries()) places[row] = place
   for (const [position, { name }] of specs.entries()) {
-    const tensors = responses.flatMap(({ outputs }) => outputs[position] ?? [])
+    const tensors = padded(
+      responses.flatMap(({ outputs }) => outputs[position] ?? []),
+      pad.get(position),
+    )
     const shape = tensors[0]?.shape ?? []
     const other = tensors.find((tensor) => !sameRow(tensor.shape, shape))?.shape
     if (other !== undefined) {
@@ -100,6 +105,18 @@ const join = (
   }
   const parameters: Parameters = Object.assign({}, ...responses.map(({ parameters }) => parameters))
   return Result.succeed({ outputs, parameters })
+}
+
+/** Fills up the dims behind the rows to the longest, if there is an element for it and the ranks agree. */
+const padded = (tensors: ReadonlyArray<TypedTensor>, element: Uint8Array | undefined): ReadonlyArray<TypedTensor> => {
+  const rank = tensors[0]?.shape.length ?? 0
+  if (element === undefined || tensors.some(({ shape }) => shape.length !== rank)) return tensors
+  let filled = tensors
+  for (let axis = 1; axis < rank; axis++) {
+    const extent = Math.max(...filled.map(({ shape }) => shape[axis] ?? 0))
+    filled = filled.map((tensor) => resize(tensor, axis, extent, element))
+  }
+  return filled
 }
 
 /** Counts the parts as one request, whose duration is that of the part that ended last. */

@@ -22,7 +22,7 @@ const request = (...values: ReadonlyArray<number>): Request => ({
   deadline: undefined,
 })
 
-it.effect("each is a batch of its own, waits for nobody, and goes to an instance that is free", () =>
+it.effect("each request is a separate batch, does not wait, and goes to a free instance", () =>
   Effect.gen(function* () {
     const entered = [yield* Deferred.make<void>(), yield* Deferred.make<void>()] as const
     const release = yield* Deferred.make<void>()

@@ -32,7 +32,7 @@ describe("one policy", () => {
     expect(outcome.latency).toEqual({ p50: 21, p90: 23, p99: 23, max: 23 })
   })
 
-  it("with a delay, requests wait for company, and a full batch goes at once", () => {
+  it("with a delay, requests wait for a batch, and a full batch starts at once", () => {
     const outcome = only(Simulation.run(Waiting, { traffic: at(0, 1, 2, 3, 10), cost: () => 1 }))
     // Four at 3, and the fifth alone once its 5 ms are over.
     expect(outcome).toMatchObject({ batches: 2, meanRows: 2.5, took: 16 })
@@ -98,7 +98,7 @@ describe("one policy", () => {
     expect(outcomes.map(({ meanRows }) => meanRows)).toEqual([3, 1.5])
   })
 
-  it("no traffic is no batches", () => {
+  it("no traffic makes no batches", () => {
     const outcome = only(Simulation.run(Plain, { traffic: [], cost: () => 1 }))
     expect(outcome).toMatchObject({ requests: 0, answered: 0, batches: 0, meanRows: Number.NaN, busy: 0, took: 0 })
     expect(outcome.latency.p50).toBeNaN()
@@ -127,7 +127,7 @@ describe("several policies", () => {
     expect(single?.took).toBeGreaterThan(shared?.took ?? Infinity)
   })
 
-  it("the same traffic comes again, and of another seed another", () => {
+  it("equal seeds give equal traffic, and other seeds other traffic", () => {
     const times = (seed?: number) =>
       [...Simulation.poisson({ perSecond: 50, seconds: 4, ...(seed === undefined ? {} : { seed }) })].map(
         ({ at }) => at,

@@ -28,6 +28,7 @@ import * as VirtualTime from "./VirtualTime.ts"
 
 export { type Arrival, constant, poisson, type TrafficOptions } from "./Traffic.ts"
 
+/** Traffic, cost of a batch and policies of a simulation. */
 export interface SimulationOptions {
   /** Comes to an end, and is gone through once for each policy. */
   readonly traffic: Iterable<Arrival>
@@ -109,6 +110,7 @@ const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationO
     preferredBatchSizes: batching.preferredBatchSizes.filter((size) => size <= maxBatchSize),
     maxQueueDelay: Duration.toMillis(policy.maxQueueDelay) * 1e6,
     maxQueueSize: batching.maxQueueSize,
+    groupOrder: batching.groupOrder,
     queueing: batching.queueing,
   })
   const scheduler = Effect.runSync(Effect.provideContext(Scope.provide(make, scope), VirtualTime.context(agenda)))

@@ -23,6 +23,7 @@ export interface Arrival {
   readonly queueTimeout?: Duration.Input
 }
 
+/** Rate, duration and kind of synthetic requests. */
 export interface TrafficOptions {
   readonly perSecond: number
   /** How long they keep coming. */

@@ -1,11 +1,13 @@
 /** Inter-arrival times of independent requests. */
 import type { Random } from "./Random.ts"
 
+/** Generates the times between requests. */
 export interface Arrivals {
   /** Milliseconds until the next one. */
   readonly next: () => number
 }
 
+/** Names of the distributions of the times between requests. */
 export type Distribution = "constant" | "poisson"
 
 /** One every so often. */

@@ -24,13 +24,13 @@ export const shape = (dims: ReadonlyArray<Dim>, sizes: Sizes): Shape =>
 /**
  * A synthetic tensor. Random floats are from 0 to 1, and integers are 0 or 1, which are valid indices of most
  * vocabularies. Indices of labels cover all labels. Texts are empty, or a few letters; if the field has an example
- * (`Tensor.json`), they are the example.
+ * (`Tensor.json`, or a Schema with `examples`), they are the example.
  */
 export const tensor = (spec: TensorSpec, shape: Shape, from: SyntheticValues, random: Random): TypedTensor => {
   const count = elementCount(shape)
   if (spec.datatype === "BYTES") {
-    const text = () => new TextEncoder().encode(spec.example?.() ?? (from === "zeros" ? "" : letters(random)))
-    return new TypedTensor("BYTES", shape, encodeElements(Array.from({ length: count }, text)))
+    const element = () => spec.example?.() ?? new TextEncoder().encode(from === "zeros" ? "" : letters(random))
+    return new TypedTensor("BYTES", shape, encodeElements(Array.from({ length: count }, element)))
   }
   const bytes = new Uint8Array(count * (byteWidth(spec.datatype) ?? 1))
   if (from === "random") fill(spec.datatype, bytes, spec.labels?.length ?? 2, random)

@@ -71,7 +71,7 @@ export const view = <D extends FixedDataType>(
 /** Float16Array came with Node 24; `tensor.bytes` holds FP16 values on every Node. */
 const float16View = (buffer: ArrayBufferLike, byteOffset: number, length: number): Float16Array => {
   if (typeof Float16Array === "undefined") {
-    throw new TypeError("This runtime has no Float16Array (Node 24 and newer have it): read `tensor.bytes` instead.")
+    throw new TypeError("This runtime has no Float16Array, which requires Node 24: read `tensor.bytes` instead.")
   }
   return new Float16Array(buffer, byteOffset, length)
 }

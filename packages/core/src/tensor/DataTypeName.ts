@@ -54,7 +54,8 @@ export type DataTypeNamed<N extends DataTypeName> = N extends DataType
 /** @throws TypeError for a name that none has */
 export const datatype = <N extends DataTypeName>(name: N): DataTypeNamed<N> => {
   const found = all.find((one) => one === name) ?? new Map<string, DataType>(Object.entries(others)).get(name)
-  if (found === undefined) throw new TypeError(`${JSON.stringify(name)} is no datatype: one of ${all.join(", ")}.`)
+  if (found === undefined)
+    throw new TypeError(`${JSON.stringify(name)} is not a datatype; expected one of ${all.join(", ")}.`)
   // The same table, by its type.
   return found as DataTypeNamed<N>
 }

@@ -48,10 +48,10 @@ describe("zipWith", () => {
 
   it("a result that the datatype cannot hold is refused, never wrapped or cut", () => {
     const bytes = Tensor.make("UINT8", [2], Uint8Array.of(200, 100))
-    expect(() => Tensor.zipWith(bytes, bytes, plus)).toThrow("400 is no UINT8.")
-    expect(() => Tensor.map(bytes, (value) => value / 8)).toThrow("12.5 is no UINT8.")
+    expect(() => Tensor.zipWith(bytes, bytes, plus)).toThrow("400 is not a valid UINT8 element.")
+    expect(() => Tensor.map(bytes, (value) => value / 8)).toThrow("12.5 is not a valid UINT8 element.")
     const long = Tensor.make("INT64", [1], BigInt64Array.of(2n ** 62n))
-    expect(() => Tensor.map(long, (value) => value * 2n)).toThrow("9223372036854775808 is no INT64.")
+    expect(() => Tensor.map(long, (value) => value * 2n)).toThrow("9223372036854775808 is not a valid INT64 element.")
   })
 })
 

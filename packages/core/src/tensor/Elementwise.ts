@@ -107,7 +107,7 @@ class OutputTensor<D extends NumericDataType> {
   push(value: Element<D>): void {
     this.#values[this.#length] = value
     if (this.#isExact && this.#values[this.#length] !== value) {
-      throw new RangeError(`${value} is no ${this.#datatype}.`)
+      throw new RangeError(`${value} is not a valid ${this.#datatype} element.`)
     }
     this.#length += 1
   }

@@ -18,12 +18,12 @@ describe("softmax", () => {
 
   it("of each row by itself", () => {
     expect([...Logits.softmax([0, 0, 1000, 0], 2)]).toEqual([0.5, 0.5, 1, 0])
-    expect(() => Logits.softmax([1, 2, 3], 2)).toThrow("3 values are no whole rows of 2 classes")
-    expect(() => Logits.softmax([1, 2, 3], 0)).toThrow("3 values are no whole rows of 0 classes")
+    expect(() => Logits.softmax([1, 2, 3], 2)).toThrow("3 values are not a multiple of 2 classes")
+    expect(() => Logits.softmax([1, 2, 3], 0)).toThrow("3 values are not a multiple of 0 classes")
   })
 })
 
-it("sigmoid gives each logit a probability of its own", () => {
+it("sigmoid gives each logit a separate probability", () => {
   expect([...Logits.sigmoid(Float32Array.of(-1.5, 2.1, 0))]).toEqual(close([0.182426, 0.890903, 0.5]))
   expect([...Logits.sigmoid([1000, -1000, Infinity, -Infinity])]).toEqual([1, 0, 1, 0])
 })
@@ -35,7 +35,7 @@ describe("argmax", () => {
     expect(Logits.argmax([-Infinity, -Infinity])).toBe(0)
   })
 
-  it("is never where there is no number", () => {
+  it("ignores NaN", () => {
     expect(Logits.argmax([NaN, 1, NaN])).toBe(1)
     expect(Logits.argmax([NaN])).toBe(-1)
     expect(Logits.argmax([])).toBe(-1)
@@ -44,7 +44,7 @@ describe("argmax", () => {
   it("counts within each row", () => {
     expect(Logits.argmaxRows([1, 2, 4, 3, NaN, NaN], 2)).toEqual([1, 0, -1])
     expect(Logits.argmaxRows([], 2)).toEqual([])
-    expect(() => Logits.argmaxRows([1], 2)).toThrow("1 values are no whole rows of 2 classes")
+    expect(() => Logits.argmaxRows([1], 2)).toThrow("1 values are not a multiple of 2 classes")
   })
 })
 

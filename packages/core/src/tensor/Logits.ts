@@ -5,6 +5,8 @@
  * Each takes a typed array, such as `tensor.data`, or an array. For a whole batch, `softmax` and `argmax` also take the
  * number of classes, the length of one row.
  */
+
+/** A typed array or an array of numbers. */
 export type Numbers = ArrayLike<number>
 
 /**
@@ -45,6 +47,7 @@ export const argmaxRows = (values: Numbers, classes: number): ReadonlyArray<numb
     return found < 0 ? -1 : found - start
   })
 
+/** A value, and its index among all values. */
 export interface Ranked {
   readonly index: number
   readonly value: number
@@ -73,7 +76,7 @@ const largest = (values: Numbers, start: number, end: number): number => {
 const rows = (values: Numbers, classes: number): ReadonlyArray<number> => {
   if (values.length === 0) return []
   if (!Number.isInteger(classes) || classes < 1 || values.length % classes !== 0) {
-    throw new RangeError(`${values.length} values are no whole rows of ${classes} classes`)
+    throw new RangeError(`${values.length} values are not a multiple of ${classes} classes`)
   }
   return Array.from({ length: values.length / classes }, (_, row) => row * classes)
 }

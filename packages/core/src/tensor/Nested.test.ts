@@ -125,11 +125,11 @@ describe("refuses", () => {
     ["INT8", 1.5],
     ["UINT32", -1],
     ["INT16", NaN],
-  ] as const)("what %s cannot hold: %d", (datatype, value) => {
+  ] as const)("refuses a value out of range of %s: %d", (datatype, value) => {
     expect(() => Tensor.fromNested(datatype, [value])).toThrow(new RangeError(`${datatype} cannot hold ${value}.`))
   })
 
-  it("rows of different lengths, and arrays beside elements", () => {
+  it("rows of different lengths, and arrays mixed with elements", () => {
     expect(() => Tensor.fromNested("FP32", [[1, 2], [3]])).toThrow(
       "Arrays of the shape [2,2] have one extent for each axis, but axis 1 has an array of 1.",
     )

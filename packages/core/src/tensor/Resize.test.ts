@@ -37,7 +37,7 @@ it("fills up BYTES of any length, also those of a slice", () => {
   expect(read(resize(wider, 1, 1, element("BYTES")))).toEqual(["ccc"])
 })
 
-it("says which elements a datatype cannot hold", () => {
+it("names elements that a datatype cannot hold", () => {
   expect(elementBytes("INT8", 128)).toBeUndefined()
   expect(elementBytes("UINT64", -1n)).toBeUndefined()
   expect(elementBytes("INT64", 1)).toBeUndefined()

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as SmallMemory from "./SmallMemory.ts"
 
-it("memory is empty, aligned for every datatype, and nobody else's", () => {
+it("memory is zeroed, aligned for every datatype, and not shared", () => {
   const taken = Array.from({ length: 2000 }, (_, index) => SmallMemory.allocate(index % 1500))
   for (const [index, bytes] of taken.entries()) {
     assert.strictEqual(bytes.length, index % 1500)
@@ -12,7 +12,7 @@ it("memory is empty, aligned for every datatype, and nobody else's", () => {
   for (const [index, bytes] of taken.entries()) assert(bytes.every((byte) => byte === 1 + (index % 255)))
 })
 
-it("what is large has a buffer of its own", () => {
+it("a large tensor has a separate buffer", () => {
   const bytes = SmallMemory.allocate(2000)
   assert.strictEqual(bytes.buffer.byteLength, 2000)
 })

@@ -30,8 +30,8 @@ export interface TensorSpec {
   readonly default?: DefaultTensor
   /** Names of the classes, if the tensor holds an index into them, or one score for each. */
   readonly labels?: ReadonlyArray<string>
-  /** Generates a valid text for the single BYTES element, if not every text is valid. */
-  readonly example?: () => string
+  /** Returns a valid value for the single BYTES element, if one is known that is better than any text. */
+  readonly example?: () => Uint8Array
 }
 
 /** The inputs and outputs of a model, in the order of its declaration. */

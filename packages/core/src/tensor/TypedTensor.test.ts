@@ -45,7 +45,7 @@ it("reads bytes that are not aligned", () => {
   expect([...new TypedTensor("FP32", [2], body.subarray(1)).data]).toEqual([1.5, -2.5])
 })
 
-it("reads bytes of a Node Buffer that are not aligned, whose slice is no copy", () => {
+it("reads unaligned bytes of a Node Buffer, whose slice does not copy", () => {
   const buffer = Buffer.alloc(9)
   buffer.writeFloatLE(1.5, 1)
   expect([...new TypedTensor("FP32", [2], buffer.subarray(1)).data]).toEqual([1.5, 0])
@@ -99,7 +99,7 @@ it("refuses to join tensors that differ beyond axis 0", () => {
   expect(() => concat([one, three])).toThrow("Tensors of FP32[1,1] and FP32[1,3] cannot be joined along axis 0.")
 })
 
-it("tells a tensor whose bytes are not those of its shape", () => {
+it("reports a tensor whose bytes do not match its shape", () => {
   expect(sizeProblem(make("FP32", [2], Float32Array.of(1, 2)))).toBeUndefined()
   expect(sizeProblem(new TypedTensor("FP32", [3], new Uint8Array(8)))).toBe("expected 12 bytes for FP32[3], got 8")
   expect(sizeProblem(make("BYTES", [2], [text("a"), text("")]))).toBeUndefined()

@@ -6,8 +6,10 @@
 import * as DataType from "./DataType.ts"
 import * as SmallMemory from "./SmallMemory.ts"
 
+/** Extents of a tensor, the outermost first. */
 export type Shape = ReadonlyArray<number>
 
+/** A tensor: its datatype, shape and bytes. `data` has the elements as a typed array, and those of BYTES as a list. */
 export class TypedTensor<D extends DataType.DataType = DataType.DataType, S extends Shape = Shape> {
   readonly datatype: D
   readonly shape: S

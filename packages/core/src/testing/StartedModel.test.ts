@@ -108,7 +108,7 @@ it("a pipeline gets as far as it can before time passes, and so do Promises on i
             ),
       ),
     )
-    // In the place of what it calls, for the next one around it.
+    // Replaces the called model for the next enclosing call.
     layer = Layer.effect(Innermost, Outer).pipe(Layer.provide(outer), Layer.provide(layer))
   }
   await using model = await Testing.start(layer)
@@ -154,4 +154,18 @@ it("of several models one is named; closed twice is closed", async () => {
   // @ts-expect-error what its handler needs is not provided
   // @effect-diagnostics-next-line missingLayerContext:off
   await expect(Testing.start(Layer.effect(Shout, Count))).rejects.toThrow("Service not found")
+})
+
+const Double = Model.bind(
+  { name: "double", inputs: [["X", Tensor.FP32(1)]], outputs: [["Y", Tensor.FP32(1)]], maxBatchSize: 2 },
+  ([x]) => [Tensor.map(x, (value) => value * 2)],
+)
+
+it("a bound model has its types if it is also the second argument", async () => {
+  await using model = await Testing.start(Double.layer, Double)
+  const { Y } = await model.infer({ X: Tensor.make("FP32", [1], Float32Array.of(2)) })
+  expect(Y.data).toEqual(Float32Array.of(4))
+  // @ts-expect-error X is an FP32 tensor
+  const wrong = model.infer({ X: "text" })
+  await expect(wrong).rejects.toMatchObject({ _tag: "InvalidRequest" })
 })

@@ -80,17 +80,22 @@ export type StartedModelOf<Self> = Self extends { readonly Service: Inference<in
  *
  * `advance` affects only waits on Effect's clock: queues, deadlines, `Effect.sleep`. Timers of Node.js are unaffected.
  */
-export const start = async <Provides, E, Self extends Provides = Provides>(
+export const start = async <
+  Provides,
+  E,
+  Self extends Provides = Provides,
+  S extends TestModel.Callable = TestModel.ServiceOf<Self>,
+>(
   layer: Layer.Layer<Provides, E>,
-  service?: TestModel.Which<Self>,
-): Promise<StartedModelOf<Self>> => {
+  service?: Context.Key<Self, S>,
+): Promise<StartedModelOf<{ readonly Service: S }>> => {
   const scope = Scope.makeUnsafe()
   const clock = await Effect.runPromise(Layer.buildWithScope(TestClock.layer(), scope))
   const close = () => PromiseCall.run(Scope.close(scope, Exit.void), clock)
   try {
     const model = await PromiseCall.run(Scope.provide(TestModel.untyped(layer, service), scope), clock)
     // The service of a model's class is an Inference with its types.
-    return started(model, clock, close) as StartedModelOf<Self>
+    return started(model, clock, close) as StartedModelOf<{ readonly Service: S }>
   } catch (error) {
     await close()
     throw error

@@ -47,15 +47,23 @@ export type ModelOf<Self> = Self extends { readonly Service: Inference<infer I, 
  *
  * Every call builds a new instance of the layer, which the end of the scope unloads.
  */
-export const model = <Provides, E, R, Self extends Provides = Provides>(
+export const model = <Provides, E, R, Self extends Provides = Provides, S extends Callable = ServiceOf<Self>>(
   layer: Layer.Layer<Provides, E, R>,
-  service?: Which<Self>,
-): Effect.Effect<ModelOf<Self>, E, R | Scope.Scope> =>
+  service?: Context.Key<Self, S>,
+): Effect.Effect<ModelOf<{ readonly Service: S }>, E, R | Scope.Scope> =>
   // The service of a model's class is an Inference with its types.
-  Effect.map(untyped(layer, service), (model) => model as ModelOf<Self>)
+  Effect.map(untyped(layer, service), (model) => model as ModelOf<{ readonly Service: S }>)
+
+/** The service of a class that `Model.Service` makes. A model of `Model.bind` has no class: pass it as `service`. */
+export type ServiceOf<Self> = Self extends { readonly Service: infer S extends Callable } ? S : never
+
+/** Any service that calls a model. */
+export interface Callable {
+  readonly model: RunningModel
+}
 
 /** The class of a model, as `Model.Service` makes it. */
-export type Which<Self> = Context.Key<Self, { readonly model: RunningModel }>
+export type Which<Self> = Context.Key<Self, Callable>
 
 export const untyped = Effect.fnUntraced(function* <Provides, E, R, Self extends Provides>(
   layer: Layer.Layer<Provides, E, R>,

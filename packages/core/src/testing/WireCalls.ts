@@ -10,9 +10,10 @@ import * as ProtobufCodec from "../codec/protobuf/ProtobufCodec.ts"
 import { type InferenceError, Unsupported } from "../error/InferenceError.ts"
 import { ModelStore } from "../lifecycle/ModelStore.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
+import type { Response } from "../request/Request.ts"
 import { infer, stream } from "../running/CallableModel.ts"
-import { validate, wireResponse } from "../wire/Validation.ts"
-import type { WireRequest } from "../wire/WireRequest.ts"
+import { classifiedResponse, validate, type Validated, wireResponse } from "../wire/Validation.ts"
+import type { WireRequest, WireResponse } from "../wire/WireRequest.ts"
 
 /** HTTP response to `infer`. */
 export interface InferDocument {
@@ -34,6 +35,7 @@ export interface GenerateDocument {
   readonly [name: string]: unknown
 }
 
+/** Calls of a started model by the messages of the protocol, without a socket. */
 export interface WireCalls {
   /**
    * The response of `POST …/infer` to this JSON, a text or an object. JSON.parse and JSON.stringify convert it; use
@@ -54,10 +56,12 @@ export const make = (model: RunningModel): WireCalls => {
       calls: { decoupled },
     } = yield* Effect.fromResult(registry.get(wire.modelName, wire.modelVersion))
     if (decoupled)
-      return yield* new Unsupported({ message: `model '${model.description.name}' is decoupled: ask it by generate` })
+      return yield* new Unsupported({
+        message: `model '${model.description.name}' is decoupled: call generate instead`,
+      })
     const validated = yield* Effect.fromResult(validate(model.description, wire, undefined))
     const response = yield* infer(model.calls, validated.request)
-    return yield* Effect.fromResult(wireResponse(model.description, validated, response))
+    return yield* Effect.fromResult(written(model, validated, response))
   })
 
   return {
@@ -77,12 +81,22 @@ export const make = (model: RunningModel): WireCalls => {
           const wire = yield* Effect.fromResult(decodeGenerate(body(document), model.description))
           const validated = yield* Effect.fromResult(validate(model.description, wire, undefined))
           return Stream.mapEffect(stream(model.calls, validated.request), (response) =>
-            Effect.fromResult(
-              Result.map(Result.flatMap(wireResponse(model.description, validated, response), encodeGenerated), parse),
-            ),
+            Effect.fromResult(Result.map(encodeGenerated(wireResponse(model.description, validated, response)), parse)),
           )
         }),
       ),
+  }
+}
+
+const written = (
+  { description }: RunningModel,
+  validated: Validated,
+  response: Response,
+): Result.Result<WireResponse, InferenceError> => {
+  const slices = classifiedResponse(description, validated, response)
+  for (;;) {
+    const slice = slices.next()
+    if (slice.done === true) return slice.value
   }
 }
 

@@ -1,11 +1,19 @@
 import { expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import { classify } from "./Classification.ts"
+import { classify, type Slices } from "./Classification.ts"
 import type { DataType } from "../tensor/DataType.ts"
 import * as TypedTensor from "../tensor/TypedTensor.ts"
 
 const decoder = new TextDecoder()
+
+const complete = <A>(slices: Slices<A>, onSlice = (): void => {}): A => {
+  for (;;) {
+    const slice = slices.next()
+    if (slice.done === true) return slice.value
+    onSlice()
+  }
+}
 
 const classes = (
   tensor: TypedTensor.TypedTensor,
@@ -13,7 +21,8 @@ const classes = (
   options: { readonly batched?: boolean; readonly labels?: ReadonlyArray<string> } = {},
 ) => {
   const { batched = false, labels } = options
-  const { shape, data } = Result.getOrThrow(classify(tensor, count, { batched, labels }))
+  const { shape, bytes } = Result.getOrThrow(complete(classify(tensor, count, { batched, labels })))
+  const { data } = new TypedTensor.TypedTensor("BYTES", shape, bytes)
   return { shape, texts: data.map((text) => decoder.decode(text)) }
 }
 
@@ -108,15 +117,30 @@ it("is a sort that is cut off", () => {
 
 it("refuses what would be too large, and what has no order", () => {
   const failure = (tensor: TypedTensor.TypedTensor, count: number) =>
-    Result.getOrThrow(Result.flip(classify(tensor, count, { batched: true, labels: undefined })))
+    Result.getOrThrow(Result.flip(complete(classify(tensor, count, { batched: true, labels: undefined }))))
   const large = new TypedTensor.TypedTensor("INT8", [2, 500_001], new Uint8Array(1_000_002))
   expect(failure(large, 500_001)).toMatchObject({
     _tag: "InvalidRequest",
     message: "classification output tensor too large",
   })
   expect(classes(large, 3, { batched: true }).shape).toEqual([2, 3])
+  // A row has too many elements, however few classes are requested.
+  const long = new TypedTensor.TypedTensor("INT8", [1, 1_000_001], new Uint8Array(1_000_001))
+  expect(failure(long, 1)).toMatchObject({ message: "classification output tensor too large" })
   for (const datatype of ["BYTES", "FP16", "BF16", "BOOL"] satisfies ReadonlyArray<DataType>) {
     const message = `class result not available for output due to unsupported type '${datatype}'`
     expect(failure(new TypedTensor.TypedTensor(datatype, [1, 0], new Uint8Array()), 1)).toMatchObject({ message })
   }
+})
+
+it("does a large output in slices", () => {
+  const length = 200_000
+  const values = Int32Array.from({ length }, (_, index) => (index * 7919) % length)
+  let slices = 0
+  const options = { batched: false, labels: undefined }
+  const tensor = TypedTensor.make("INT32", [length], values)
+  const { bytes } = Result.getOrThrow(complete(classify(tensor, length, options), () => (slices += 1)))
+  const { data } = new TypedTensor.TypedTensor("BYTES", [length], bytes)
+  expect(data.every((text, rank) => decoder.decode(text).startsWith(`${length - 1 - rank}:`))).toBe(true)
+  expect(slices).toBeGreaterThan(20)
 })

@@ -5,21 +5,32 @@
 import { Result } from "effect"
 import type { DataType, ElementArrays } from "../tensor/DataType.ts"
 import { InvalidRequest } from "../error/InferenceError.ts"
-import { elementCount, make, type TypedTensor } from "../tensor/TypedTensor.ts"
+import { ElementWriter } from "./ElementWriter.ts"
+import { elementCount, TypedTensor } from "../tensor/TypedTensor.ts"
 
 /** The most class results of one output, all rows together. */
 const maxClasses = 1_000_000
 
+/** The most elements of a row, as in Triton. */
+const maxElements = 1_000_000
+
+/** Elements that one slice compares or prints: up to about 5 milliseconds. */
+const sliceLength = 4_096
+
+/** Work in slices: `next` does one of them, and the last one returns the result. */
+export type Slices<A> = Generator<undefined, A>
+
 /**
  * The `count` highest elements of each row, the highest first and of equal ones the lower index first; NaN counts as
- * lowest. `count` is clipped to what a row has, and to 1 from below.
+ * lowest. `count` is clipped to what a row has, and to 1 from below. The work is done in slices, because a large output
+ * takes up to a second.
  * @returns a BYTES tensor of shape [count], or [rows, count] where axis 0 is the batch dimension
  */
-export const classify = (
+export function* classify(
   tensor: TypedTensor,
   count: number,
   options: { readonly batched: boolean; readonly labels: ReadonlyArray<string> | undefined },
-): Result.Result<TypedTensor<"BYTES">, InvalidRequest> => {
+): Slices<Result.Result<TypedTensor, InvalidRequest>> {
   const data = ranked(tensor)
   if (data === undefined) {
     const problem = `due to unsupported type '${tensor.datatype}'`
@@ -28,25 +39,26 @@ export const classify = (
   const rows = options.batched ? (tensor.shape[0] ?? 1) : 1
   const length = options.batched ? elementCount(tensor.shape.slice(1)) : data.length
   const classes = Math.min(Math.max(count, 1), length)
-  if (rows * classes > maxClasses) {
+  if (length > maxElements || rows * classes > maxClasses) {
     return Result.fail(new InvalidRequest({ message: "classification output tensor too large" }))
   }
   const print = tensor.datatype === "FP32" || tensor.datatype === "FP64" ? fixed : String
-  const texts: Array<Uint8Array> = []
+  const texts = new ElementWriter()
+  let printed = 0
   for (let row = 0; row < rows; row++) {
     const elements = data.subarray(row * length, (row + 1) * length)
-    for (const index of highest(elements, classes)) {
+    for (const index of yield* highest(elements, classes)) {
       const value = elements[index] ?? 0
       // A row of one element has no choice among classes: it names the class by its value.
       const label = options.labels?.[length === 1 ? Number(value) : index] ?? ""
       const text = `${print(value)}:${index}`
-      texts.push(encoder.encode(label === "" ? text : `${text}:${label}`))
+      texts.write(label === "" ? text : `${text}:${label}`)
+      printed += 1
+      if (printed % sliceLength === 0) yield
     }
   }
-  return Result.succeed(make("BYTES", options.batched ? [rows, classes] : [classes], texts))
+  return Result.succeed(new TypedTensor("BYTES", options.batched ? [rows, classes] : [classes], texts.bytes()))
 }
-
-const encoder = new TextEncoder()
 
 /** Elements that can be compared and printed. */
 type Ranked = ElementArrays[Exclude<DataType, "BYTES" | "BOOL" | "FP16" | "BF16">]
@@ -60,7 +72,7 @@ const ranked = (tensor: TypedTensor): Ranked | undefined =>
  * Indices of the `count` highest elements, in order. A heap of the best so far, the last of them on top: n log count,
  * and an element that is not among them costs one comparison.
  */
-const highest = (elements: Ranked, count: number): Uint32Array => {
+function* highest(elements: Ranked, count: number): Slices<Uint32Array> {
   const heap = new Uint32Array(count)
   let size = 0
   /** Inserts `index` at the heap's hole, or below it. */
@@ -77,9 +89,13 @@ const highest = (elements: Ranked, count: number): Uint32Array => {
     heap[at] = index
   }
   for (; size < count; size++) heap[size] = size
-  for (let at = (count >> 1) - 1; at >= 0; at--) sink(at, heap[at] ?? 0)
+  for (let at = (count >> 1) - 1; at >= 0; at--) {
+    sink(at, heap[at] ?? 0)
+    if (at % sliceLength === sliceLength - 1) yield
+  }
   for (let index = count; index < elements.length; index++) {
     if (precedes(elements, index, heap[0] ?? 0)) sink(0, index)
+    if (index % sliceLength === sliceLength - 1) yield
   }
   // Sorts the heap: repeatedly moves the smallest remaining value behind the heap.
   while (size > 1) {
@@ -87,6 +103,7 @@ const highest = (elements: Ranked, count: number): Uint32Array => {
     size -= 1
     sink(0, heap[size] ?? 0)
     heap[size] = last
+    if (size % sliceLength === 0) yield
   }
   return heap
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { DeclaredFailure, fromTag, type Tag, Unrecoverable } from "../error/InferenceError.ts"
+import { DeclaredFailure, fromTag, MalformedRequest, type Tag, Unrecoverable } from "../error/InferenceError.ts"
 import { tagOf } from "./ErrorHeaders.ts"
 import { errorStatuses, fromGrpc, fromHttp, statusOf } from "./ErrorStatus.ts"
 
@@ -12,7 +12,15 @@ it.each(tags)("%s has the status of its row", (tag) => {
   expect(tagOf(error)).toBe(tag)
 })
 
-it("a declared error has a status of its own", () => {
+it("a body that cannot be parsed is the caller's mistake over HTTP, except for a wrong extent", () => {
+  const status = (message: string) => statusOf(new MalformedRequest({ message }))
+  const parse = (field: string) =>
+    `Unable to parse '${field}': attempt to access JSON non-unsigned-integer as unsigned-integer (-5)`
+  expect(status(parse("binary_data_size"))).toEqual({ grpc: 13, http: 400 })
+  expect(status(parse("shape"))).toEqual({ grpc: 13, http: 500 })
+})
+
+it("a declared error has its declared status", () => {
   const error = new DeclaredFailure({
     message: "",
     kind: "TooDark",

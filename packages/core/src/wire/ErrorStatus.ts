@@ -24,10 +24,10 @@ export interface ErrorStatus {
   readonly http: number
 }
 
-/** Statuses are those that clients of the protocol know, which explains the 500 of a malformed request. */
+/** Statuses are those of Triton, except that mistakes of callers are 4xx over HTTP. */
 export const errorStatuses: { readonly [T in Tag]: ErrorStatus } = {
   InvalidRequest: { grpc: GrpcCode.INVALID_ARGUMENT, http: 400 },
-  MalformedRequest: { grpc: GrpcCode.INTERNAL, http: 500 },
+  MalformedRequest: { grpc: GrpcCode.INTERNAL, http: 400 },
   ModelNotFound: { grpc: GrpcCode.NOT_FOUND, http: 404 },
   ModelNotReady: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
   QueueFull: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
@@ -41,15 +41,26 @@ export const errorStatuses: { readonly [T in Tag]: ErrorStatus } = {
   ExecutionFailed: { grpc: GrpcCode.INTERNAL, http: 500 },
   RegionNotFound: { grpc: GrpcCode.NOT_FOUND, http: 404 },
   RegionExists: { grpc: GrpcCode.ALREADY_EXISTS, http: 400 },
-  RegionFailed: { grpc: GrpcCode.INTERNAL, http: 500 },
+  RegionFailed: { grpc: GrpcCode.INTERNAL, http: 400 },
 }
+
+/**
+ * Start of the message about an extent that is not an unsigned integer. Triton's tests assert its status:
+ * test_negative_dimensions of qa/L0_http/http_test.py.
+ */
+const wrongExtent = "Unable to parse 'shape': attempt to access JSON non-unsigned-integer as unsigned-integer"
+
+const wrongExtentStatus: ErrorStatus = { grpc: GrpcCode.INTERNAL, http: 500 }
 
 /** The tag whose row in the table has the status; errors without a separate row share that of ExecutionFailed. */
 export const statusTag = ({ _tag }: InferenceError): Tag =>
   _tag === "Unrecoverable" || _tag === "DeclaredFailure" ? "ExecutionFailed" : _tag
 
-export const statusOf = (error: InferenceError): ErrorStatus =>
-  error instanceof DeclaredFailure ? error : errorStatuses[statusTag(error)]
+export const statusOf = (error: InferenceError): ErrorStatus => {
+  if (error instanceof DeclaredFailure) return error
+  if (error._tag === "MalformedRequest" && error.message.startsWith(wrongExtent)) return wrongExtentStatus
+  return errorStatuses[statusTag(error)]
+}
 
 /** The error that comes closest to a gRPC status of a server that sends no tag. */
 export const fromGrpc = (code: number, message: string): InferenceError => {

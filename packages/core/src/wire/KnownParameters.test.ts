@@ -117,7 +117,7 @@ it.each<readonly [string, Choice]>([
   expect(overGrpc(name, choice)).toEqual({ [name]: choice.value })
 })
 
-it("what is for the transport alone does not reach a model", () => {
+it("transport parameters do not reach a model", () => {
   const parameters = { triton_enable_empty_final_response: true, mine: 1n }
   expect(KnownParameters.forModel(parameters)).toEqual({ mine: 1n })
 })

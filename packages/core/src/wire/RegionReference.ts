@@ -13,7 +13,11 @@ export interface RegionReference {
   readonly byteSize: number
   /** Bytes from the start of the region. */
   readonly offset: number
+  /** Why its end is not a number of 64 bits; undefined if it is one. */
+  readonly overflow?: string | undefined
 }
+
+const maxEnd = 2n ** 64n - 1n
 
 /** The parameters of a tensor that make a reference. */
 export const parameterNames = {
@@ -38,7 +42,10 @@ export const make = (
   if (byteSize === undefined) {
     return refuse(`'${parameterNames.byteSize}' must be specified along with '${parameterNames.name}' parameter`)
   }
-  return Result.succeed({ name, byteSize: Number(byteSize), offset: Number(offset ?? 0n) })
+  const reference = { name, byteSize: Number(byteSize), offset: Number(offset ?? 0n) }
+  return Result.succeed(
+    byteSize + (offset ?? 0n) <= maxEnd ? reference : { ...reference, overflow: overflow(name, byteSize, offset) },
+  )
 }
 
 /** The parameters that say it again, of an output in a response. */
@@ -51,5 +58,8 @@ export const parameters = ({ name, byteSize, offset }: RegionReference): Paramet
 /** Why an output cannot be in a region and also be sent in another form. */
 export const conflict = (other: "classification" | "binary_data"): InvalidRequest =>
   new InvalidRequest({ message: `Output can't set both '${parameterNames.name}' and '${other}'` })
+
+const overflow = (name: string, byteSize: bigint, offset = 0n): string =>
+  `Integer overflow detected: byte_size (${byteSize}) + offset (${offset}) exceeds maximum value (${maxEnd}) for region '${name}'`
 
 const refuse = (message: string) => Result.fail(new InvalidRequest({ message }))

@@ -5,7 +5,7 @@
  * Error messages are Triton's, because clients match them.
  */
 import { Result } from "effect"
-import { classify } from "./Classification.ts"
+import { classify, type Slices } from "./Classification.ts"
 import { byteWidth } from "../tensor/DataType.ts"
 import { InvalidRequest } from "../error/InferenceError.ts"
 import * as KnownParameters from "./KnownParameters.ts"
@@ -20,6 +20,8 @@ export interface Validated {
   readonly request: Request
   /** The requested outputs, in the requested order. */
   readonly outputs: ReadonlyArray<ValidatedOutput>
+  /** Whether classes of an output are requested, which `classifiedResponse` makes. */
+  readonly isClassified: boolean
 }
 
 interface ValidatedOutput {
@@ -84,12 +86,14 @@ export const validate = (
   }
 
   const outputs: Array<ValidatedOutput> = []
+  let isClassified = false
   for (const { name, classification } of wire.outputs) {
     const position = model.signature.outputs.findIndex((spec) => spec.name === name)
     if (position < 0) return refuse(`unexpected inference output '${name}' for model '${model.name}'`)
     if (outputs.some((other) => other.position === position))
       return refuse(`output '${name}' already exists in request`)
     outputs.push({ position, classification })
+    isClassified ||= classification !== undefined
   }
   return Result.succeed({
     request: {
@@ -102,30 +106,56 @@ export const validate = (
       trace: wire.trace,
     },
     outputs: outputs.length > 0 ? outputs : everything(model.signature.outputs.length),
+    isClassified,
   })
 }
 
-/** The response for a codec to write. Fails if classification was requested of an output that does not support it. */
-export const wireResponse = (
+/** The response for a codec to write, of a request that is not classified. */
+export const wireResponse = (model: ModelInterface, validated: Validated, response: Response): WireResponse => {
+  const outputs: Array<WireTensor> = []
+  for (const { position } of validated.outputs) {
+    const spec = model.signature.outputs[position]
+    const tensor = response.outputs[position]
+    if (spec !== undefined && tensor !== undefined) outputs.push(wireTensor(spec, tensor))
+  }
+  return responseOf(model, validated, response, outputs)
+}
+
+/** The same for a classified request. Fails if an output has no classes. */
+export function* classifiedResponse(
   model: ModelInterface,
   validated: Validated,
   response: Response,
-): Result.Result<WireResponse, InvalidRequest> => {
+): Slices<Result.Result<WireResponse, InvalidRequest>> {
   const outputs: Array<WireTensor> = []
   for (const { position, classification } of validated.outputs) {
     const spec = model.signature.outputs[position]
     let tensor = response.outputs[position]
     if (spec === undefined || tensor === undefined) continue
     if (classification !== undefined) {
-      const classes = classify(tensor, classification, { batched: model.maxBatchSize > 0, labels: spec.labels })
+      const options = { batched: model.maxBatchSize > 0, labels: spec.labels }
+      const classes = yield* classify(tensor, classification, options)
       if (Result.isFailure(classes)) return Result.fail(classes.failure)
       tensor = classes.success
     }
-    outputs.push({ name: spec.name, datatype: tensor.datatype, shape: tensor.shape, bytes: tensor.bytes })
+    outputs.push(wireTensor(spec, tensor))
   }
-  const { name: modelName, version: modelVersion } = model
-  return Result.succeed({ modelName, modelVersion, id: validated.request.id, parameters: response.parameters, outputs })
+  return Result.succeed(responseOf(model, validated, response, outputs))
 }
+
+const wireTensor = ({ name }: TensorSpec, { datatype, shape, bytes }: TypedTensor): WireTensor => ({
+  name,
+  datatype,
+  shape,
+  bytes,
+})
+
+const responseOf = (
+  { name: modelName, version: modelVersion }: ModelInterface,
+  { request: { id } }: Validated,
+  { parameters }: Response,
+  outputs: ReadonlyArray<WireTensor>,
+): WireResponse => ({ modelName, modelVersion, id, parameters, outputs })
 
 const noOutputs: ReadonlyArray<string> = []
 

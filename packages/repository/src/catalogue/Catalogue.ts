@@ -2,16 +2,17 @@
  * Catalogue of the models in the repository's directories: their paths, whether they may be loaded, and changes since
  * the last scan. Repository.ts decides when to load them.
  */
-import { Effect, Result, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
+import { identity } from "effect/Function"
 import { join, resolve } from "node:path"
-import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import type { Unavailable } from "@nereid/core/Errors"
 import { Lifecycle } from "@nereid/core/internal/lifecycle/Lifecycle"
 import type { LoadOverrides, RepositoryServer } from "@nereid/core/internal/lifecycle/ModelRepository"
 import type { IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import * as Gpus from "../config/Gpus.ts"
-import { LoadFailure } from "../directory/LoadFailure.ts"
+import { type LoadFailure, refuse, unreadable } from "../directory/LoadFailure.ts"
 import * as ModelDirectory from "../directory/ModelDirectory.ts"
+import * as ModelName from "../directory/ModelName.ts"
 import * as ModelPlan from "../plan/ModelPlan.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
 import { type FoundDirectories, type LoadResult, type LoadedCatalogue, LoadTask } from "./LoadTask.ts"
@@ -22,6 +23,17 @@ export interface CatalogueOptions {
   readonly configName?: string
   readonly autoComplete?: boolean
   readonly defaultMaxBatchSize?: number
+  readonly partialModelLoad?: boolean
+}
+
+/** Names of models, since the last load of each. */
+interface Changes {
+  /** Models whose directories are new, or have changed. */
+  readonly changed: ReadonlyArray<string>
+  /** Changed models that are in two or more repositories now. */
+  readonly ambiguous: ReadonlyArray<string>
+  /** Models whose directories are gone. */
+  readonly gone: ReadonlyArray<string>
 }
 
 export class Catalogue implements LoadedCatalogue {
@@ -39,6 +51,10 @@ export class Catalogue implements LoadedCatalogue {
   readonly #explicit = new Set<string>()
   /** Stamp of the directories from which a model was last loaded, or failed to load. */
   readonly #stamps = new Map<string, string>()
+  /** Configurations of load requests, each for as long as the directories have this stamp. */
+  readonly #overrides = new Map<string, { readonly config: string; readonly stamp: string | undefined }>()
+  /** The directories of the last scan. */
+  #found: FoundDirectories | undefined
 
   /** Loaded models live at most as long as the scope. */
   constructor(options: CatalogueOptions, { store, lock }: RepositoryServer, scope: Scope.Scope) {
@@ -49,12 +65,16 @@ export class Catalogue implements LoadedCatalogue {
     this.#codeModels = new Set(store.models.map(({ description }) => description.name))
     const isKnown = (name: string) => this.#models.has(name) || this.#codeModels.has(name)
     const otherModels: OtherModels = { versions: store.versions, isKnown, calls: store }
-    this.#modelOptions = { store, lifecycle: this.#lifecycle, otherModels }
+    const isPartial = options.partialModelLoad ?? false
+    this.#modelOptions = { store, lifecycle: this.#lifecycle, otherModels, isPartial }
   }
 
-  /** Returns the index, sorted by name. `isFresh`: scans the directories first, if they are readable. */
-  index(isFresh = false): ReadonlyArray<IndexEntry> {
-    const found = isFresh ? Result.getOrUndefined(Result.try(() => this.#scanDirectories())) : undefined
+  /**
+   * Returns the index, sorted by name. `isOfScan`: without models that the last scan has not found and that have no
+   * state.
+   */
+  index(isOfScan = false): ReadonlyArray<IndexEntry> {
+    const found = isOfScan ? this.#found : undefined
     const models = [...this.#models].toSorted(([a], [b]) => (a < b ? -1 : 1))
     const entries = models.flatMap(([, model]) => model.index())
     // A model whose directory has gone is shown as long as there is a state to show.
@@ -67,24 +87,33 @@ export class Catalogue implements LoadedCatalogue {
 
   /** The directories of each model that there is now. */
   get scan(): Effect.Effect<FoundDirectories, LoadFailure> {
-    return Effect.try({
-      try: () => this.#scanDirectories(),
-      catch: (error) => new LoadFailure({ message: errorMessage(error) }),
+    return Effect.gen({ self: this }, function* () {
+      const found = new Map<string, Array<string>>()
+      for (const directory of this.#directories) {
+        for (const name of yield* ModelDirectory.models(directory)) {
+          const paths = found.get(name) ?? []
+          found.set(name, paths)
+          paths.push(join(directory, name))
+        }
+      }
+      for (const name of found.keys()) this.model(name)
+      this.#found = found
+      return found
     })
   }
 
-  /** Returns models whose directories have changed since they were loaded, and models whose directories are gone. */
-  get changes(): Effect.Effect<
-    { readonly changed: ReadonlyArray<string>; readonly gone: ReadonlyArray<string> },
-    LoadFailure
-  > {
+  get changes(): Effect.Effect<Changes, LoadFailure> {
     return Effect.gen({ self: this }, function* () {
       const found = yield* this.scan
       const changed: Array<string> = []
       for (const [name, paths] of found) {
         if ((yield* stampOf(paths)) !== this.#stamps.get(name)) changed.push(name)
       }
-      return { changed, gone: [...this.#models.keys()].filter((name) => !found.has(name)) }
+      return {
+        changed,
+        ambiguous: changed.filter((name) => (found.get(name)?.length ?? 0) > 1),
+        gone: [...this.#models.keys()].filter((name) => !found.has(name)),
+      }
     })
   }
 
@@ -158,12 +187,14 @@ export class Catalogue implements LoadedCatalogue {
     const { configName, autoComplete = true, defaultMaxBatchSize = 4 } = this.#options
     const [path, other] = paths
     const problem = this.#codeModels.has(name)
-      ? "a model of this name is in code, too"
+      ? "a model of this name is also defined in code"
       : other === undefined
-        ? undefined
+        ? ModelName.problem(name)
         : "model appears in two or more repositories"
-    const refusal = problem === undefined ? Effect.void : Effect.fail(new LoadFailure({ message: problem }))
-    const directory = Effect.andThen(refusal, ModelDirectory.read(name, path ?? "", configName))
+    const directory = Effect.mapError(
+      Effect.andThen(refuse(problem), ModelDirectory.read(name, path ?? "", configName)),
+      unreadable,
+    )
     return Effect.map(Effect.result(directory), (read) => {
       const plan = Effect.flatMap(Effect.fromResult(read), (found) =>
         ModelPlan.make(
@@ -172,25 +203,26 @@ export class Catalogue implements LoadedCatalogue {
           config === undefined ? undefined : { config, isForeign },
         ),
       )
-      return { versions: read._tag === "Success" ? [...read.success.versions.keys()] : [], plan, hold: Effect.void }
+      return {
+        versions: read._tag === "Success" ? [...read.success.versions.keys()] : [],
+        plan,
+        hold: Effect.void,
+        shown: identity,
+      }
     })
   }
 
-  stamp(name: string, paths: ReadonlyArray<string>): Effect.Effect<void> {
-    return Effect.map(stampOf(paths), (stamp) => void this.#stamps.set(name, stamp))
+  stamp(name: string, paths: ReadonlyArray<string>): Effect.Effect<string | undefined> {
+    return Effect.map(stampOf(paths), (stamp) => {
+      this.#stamps.set(name, stamp)
+      const override = this.#overrides.get(name)
+      return override?.stamp === stamp ? override.config : undefined
+    })
   }
 
-  #scanDirectories(): FoundDirectories {
-    const found = new Map<string, Array<string>>()
-    for (const directory of this.#directories) {
-      for (const name of ModelDirectory.models(directory)) {
-        const paths = found.get(name) ?? []
-        found.set(name, paths)
-        paths.push(join(directory, name))
-        this.model(name)
-      }
-    }
-    return found
+  keepOverride(name: string, config: string | undefined): void {
+    if (config === undefined) this.#overrides.delete(name)
+    else this.#overrides.set(name, { config, stamp: this.#stamps.get(name) })
   }
 
   /** `canUnload` is called once the lock of the model is held. */
@@ -200,6 +232,7 @@ export class Catalogue implements LoadedCatalogue {
       if (model === undefined || !canUnload()) return []
       const needs = model.needs()
       this.#explicit.delete(name)
+      this.#overrides.delete(name)
       yield* model.unload
       return dependents ? needs : []
     })

@@ -12,7 +12,7 @@ Reflect.set(globalThis, "report", (event: string) => {
   onEvent()
 })
 
-/** An initialization under way is not interrupted: it ends with this promise. */
+/** A running initialization is not interrupted: it ends with this promise. */
 const initialization = Promise.withResolvers<void>()
 Reflect.set(globalThis, "initialization", initialization.promise)
 

@@ -1,4 +1,4 @@
-/** Which models are loaded ahead of which, and which never. */
+/** The load order of models, and models that are never loaded. */
 import { expect, it } from "vitest"
 import * as LoadOrder from "./LoadOrder.ts"
 
@@ -7,14 +7,14 @@ const order = (needs: Record<string, ReadonlyArray<string>>, loaded: Record<stri
   return { stages, cycles: Object.fromEntries(cycles) }
 }
 
-it("what is needed comes first, and what needs nothing of each other together", () => {
+it("dependencies come first, and independent models together", () => {
   expect(order({ top: ["middle", "a"], a: [], middle: ["b", "elsewhere"], b: [] })).toEqual({
     stages: [["a", "b"], ["middle"], ["top"]],
     cycles: {},
   })
 })
 
-it("models of a circle are told so, and what needs them has its turn behind them", () => {
+it("models of a cycle fail, and their dependents come after them", () => {
   const { stages, cycles } = order({ a: ["b"], b: ["c"], c: ["a"], after: ["a"], self: ["self"] })
   expect(cycles).toEqual({
     a: "circular dependency between ensembles: a -> ... -> c -> a",

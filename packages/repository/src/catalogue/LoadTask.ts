@@ -2,17 +2,17 @@
  * One load of several models. A model is loaded under the lock of its name. An ensemble is loaded under the locks of
  * its name and of all models that it consists of, so that none of them changes during the load:
  *
- *   each name ─► held alone ─► prepared ─┬─ made of no others ─► loaded
- *                                        └─ ensemble ─► left for the second step
- *   ensembles ─► held together ─► prepared, with the models that they need ─┬─ needs more names ─► again, with these
- *                                                                           └─ loaded, what is needed first
+ *   each name ─► lock it ─► prepare ─┬─ not an ensemble ─► load
+ *                                    └─ ensemble ─► leave for the second step
+ *   ensembles ─► lock all ─► prepare, with their models ─┬─ more names needed ─► repeat with these
+ *                                                        └─ load, dependencies first
  */
 import { Effect, References, Result, type Scope } from "effect"
 import { ExecutionFailed, type Unavailable } from "@nereid/core/Errors"
 import type { Lifecycle } from "@nereid/core/internal/lifecycle/Lifecycle"
 import type { LoadOverrides } from "@nereid/core/internal/lifecycle/ModelRepository"
 import * as EnsembleConfig from "../config/EnsembleConfig.ts"
-import { LoadFailure } from "../directory/LoadFailure.ts"
+import { failure, type LoadFailure, unreadable } from "../directory/LoadFailure.ts"
 import * as OverrideDirectory from "../directory/OverrideDirectory.ts"
 import * as LoadOrder from "./LoadOrder.ts"
 import type { ModelSource, StoredModel } from "./StoredModel.ts"
@@ -23,8 +23,10 @@ export type LoadResult = Result.Result<void, LoadFailure | ExecutionFailed | Una
 /** A model that is about to be loaded. */
 interface PreparedModel {
   readonly source: ModelSource
-  /** Names of the models that it is made of. */
+  /** Names of the models that it consists of. */
   readonly needs: ReadonlyArray<string>
+  /** To run once it is loaded. */
+  readonly loaded: Effect.Effect<void>
 }
 
 /** The directories of each model, by its name. */
@@ -48,8 +50,16 @@ export interface LoadedCatalogue {
     config: string | undefined,
     isForeign: boolean,
   ) => Effect.Effect<ModelSource>
-  /** Remembers its directories as they are now. */
-  readonly stamp: (name: string, paths: ReadonlyArray<string>) => Effect.Effect<void>
+  /**
+   * Remembers its directories as they are now, and returns the configuration of an earlier load request that still
+   * applies to them.
+   */
+  readonly stamp: (name: string, paths: ReadonlyArray<string>) => Effect.Effect<string | undefined>
+  /**
+   * Records that the model is loaded: with the configuration of a request, which later plain loads keep until the
+   * directory changes, or without one.
+   */
+  readonly keepOverride: (name: string, config: string | undefined) => void
 }
 
 /** Models that are prepared, or loaded, at the same time. */
@@ -96,8 +106,8 @@ export class LoadTask {
     const load = Effect.gen({ self: this }, function* () {
       const found = yield* this.#catalogue.scan
       this.#catalogue.markRequested(name)
-      const { source, needs } = yield* this.#prepare(name, found.get(name) ?? [], this.#overrides)
-      if (needs.length === 0) return yield* this.#catalogue.model(name).load(source)
+      const { source, needs, loaded } = yield* this.#prepare(name, found.get(name) ?? [], this.#overrides)
+      if (needs.length === 0) return yield* Effect.andThen(this.#catalogue.model(name).load(source), loaded)
       this.#read.add(name)
       this.#ensembles.add(name)
     })
@@ -123,11 +133,11 @@ export class LoadTask {
           if (Result.isSuccess(one)) prepared.set(name, one.success)
           else failed.set(name, Result.fail(one.failure))
         }
-        // Ahead of any look at model files, which may be large.
+        // Before reading model files, which may be large.
         const missing = LoadOrder.reached(prepared.keys(), needsOf).difference(heldNames)
         if (missing.size > 0) return missing
         const needed = new Set([...prepared.values()].flatMap(({ needs }) => needs))
-        // A requested model that has failed alone is not tried again.
+        // A requested model that failed in the first step is not retried.
         const isNew = (name: string) => !prepared.has(name) && !failed.has(name) && !hasFailed(this.results.get(name))
         next = [...needed].filter((name) => isNew(name) && found.has(name) && !this.#catalogue.isServed(name))
       }
@@ -143,11 +153,12 @@ export class LoadTask {
       this.#catalogue.needs(name),
     )
     const load = (name: string): Effect.Effect<void, never, Scope.Scope> => {
-      const source = prepared.get(name)?.source
-      if (source === undefined) return Effect.void
+      const one = prepared.get(name)
+      if (one === undefined) return Effect.void
       const cycle = order.cycles.get(name)
-      const plan = cycle === undefined ? source.plan : Effect.fail(new LoadFailure({ message: cycle }))
-      return Effect.map(Effect.result(this.#catalogue.model(name).load({ ...source, plan })), (loaded) => {
+      const plan = cycle === undefined ? one.source.plan : Effect.fail(failure(cycle))
+      const loading = Effect.andThen(this.#catalogue.model(name).load({ ...one.source, plan }), one.loaded)
+      return Effect.map(Effect.result(loading), (loaded) => {
         this.results.set(name, loaded)
       })
     }
@@ -181,17 +192,22 @@ export class LoadTask {
         return yield* new ExecutionFailed({ message })
       }
       if (hasFiles && overrides.config === undefined) {
-        return yield* new LoadFailure({ message: "override model directory requires the parameter 'config'" })
+        return yield* unreadable(failure("override model directory requires the parameter 'config'"))
       }
-      yield* this.#catalogue.stamp(name, found)
-      const override = hasFiles ? yield* OverrideDirectory.make(name, overrides.files) : undefined
+      const kept = yield* this.#catalogue.stamp(name, found)
+      const override = hasFiles
+        ? yield* Effect.mapError(OverrideDirectory.make(name, overrides.files), unreadable)
+        : undefined
       const paths = override === undefined ? found : [override.path]
-      const read = yield* this.#catalogue.source(name, paths, overrides.config, hasFiles)
-      const source = override === undefined ? read : { ...read, hold: override.hold }
+      const config = overrides.config ?? kept
+      const read = yield* this.#catalogue.source(name, paths, config, hasFiles)
+      const source = override === undefined ? read : { ...read, hold: override.hold, shown: override.shown }
       const plan = yield* Effect.result(source.plan)
+      const loaded = Effect.sync(() => this.#catalogue.keepOverride(name, hasFiles ? undefined : config))
       return {
         source: { ...source, plan: Effect.fromResult(plan) },
         needs: Result.isSuccess(plan) ? EnsembleConfig.models(plan.success.config) : [],
+        loaded,
       }
     })
   }

@@ -197,7 +197,7 @@ describe("optional inputs", () => {
     }),
   )
 
-  it.live("leave weights where they are, in a file beside the model", () =>
+  it.live("keep weights in an external file of the model", () =>
     Effect.gen(function* () {
       const file = model({
         inputs: [value("X", "FP32", [2]), value("AMOUNT", "FP32", [2])],
@@ -256,7 +256,7 @@ describe("batches", () => {
     return [...found.description.statistics.batches.keys()].toSorted()
   })
 
-  it.live("are made of requests where there is dynamic batching, and of one request where there is none", () =>
+  it.live("consist of requests with dynamic batching, and of one request without it", () =>
     Effect.gen(function* () {
       expect(yield* executions("max_batch_size: 8 dynamic_batching {}")).toEqual([4])
       const given = 'input { name: "X" } output { name: "Y" }'
@@ -311,12 +311,12 @@ describe("around a model", () => {
         expect.stringContaining("warm-up 'w' of model 'm', input 'X': expected 4 bytes for FP32[1], got 3"),
         expect.stringContaining("warm-up 'w' of model 'm', input 'X': cannot read "),
         expect.stringMatching(/m_0_0.*X/),
-        expect.stringContaining("warm-up 'w' of model 'm', input 'Z': there is no such input"),
+        expect.stringContaining("warm-up 'w' of model 'm', input 'Z': the model has no such input"),
       ])
     }),
   )
 
-  it.live("a response cache answers what was asked before", () =>
+  it.live("a response cache answers repeated requests", () =>
     Effect.gen(function* () {
       const found = yield* only(plus(1), "response_cache { enable: true }")
       const input = Tensor.make("FP32", [1, 1], Float32Array.of(1))

@@ -127,3 +127,26 @@ it.live.each([
     expect((yield* only(ragged(), lines(config ?? ""))).reason).toContain(reason)
   }),
 )
+
+it.live.each([
+  ["no parameter", "", "arrival"],
+  ["arrival", "arrival", "arrival"],
+  ["independent", "independent", "independent"],
+])("%s: the order of groups", ([, value, order]) =>
+  Effect.gen(function* () {
+    const model = yield* loaded(addSub("FP32", ["n", 2]), `max_batch_size: 4 dynamic_batching {} ${groupOrder(value)}`)
+    expect(model.description.batching.groupOrder).toBe(order)
+  }),
+)
+
+it.live("an unknown order of groups makes the model unavailable", () =>
+  Effect.gen(function* () {
+    const { reason } = yield* only(addSub("FP32", ["n", 2]), `max_batch_size: 4 ${groupOrder("shape")}`)
+    expect(reason).toContain(
+      "parameter 'batch_group_order' must be independent or arrival for m, but 'shape' was given",
+    )
+  }),
+)
+
+const groupOrder = (value = "") =>
+  value === "" ? "" : `parameters { key: "batch_group_order" value { string_value: "${value}" } }`

@@ -1,12 +1,12 @@
 /**
- * One model of a repository during its life: its active versions and their replacement. Callers hold the lock of the
- * model's name, so changes run one after the other, each to its end.
+ * The lifecycle of one model of a repository: its active versions and their replacement. Callers hold the lock of the
+ * model's name, so changes run in sequence, each to its end.
  *
- *   load:    plan ─► every new version loads ─► served ─► those that they replace answer what they have, and end
- *                 │  and every new instance of
+ *   load:    plan ─► load new versions ─► serve them ─► drain and unload replaced versions
+ *                 │  and new instances of
  *                 │  versions that stay
- *                 └─ fails ────────────────────┴─► what was there stays
- *   unload:  not served any more ─► what is there answers what it has, and ends
+ *                 └─ failure ──────────┴─► keep the served versions
+ *   unload:  stop serving ─► drain and unload all versions
  */
 import { Duration, Effect, Result, type Scope } from "effect"
 import type { Lifecycle } from "@nereid/core/internal/lifecycle/Lifecycle"
@@ -26,6 +26,8 @@ export interface ModelSource {
   readonly plan: Effect.Effect<ModelPlan.ModelPlan, LoadFailure>
   /** Keeps the files in place while the scope is open. */
   readonly hold: Effect.Effect<void, never, Scope.Scope>
+  /** Returns an error message as callers may see it. */
+  readonly shown: (message: string) => string
 }
 
 /** A version that is loaded. */
@@ -53,12 +55,16 @@ export interface StoredModelOptions {
   readonly store: ModelStore
   readonly lifecycle: Lifecycle
   readonly otherModels: OtherModels
+  /** Serves the versions that can be built although others cannot. */
+  readonly isPartial: boolean
 }
 
 export class StoredModel {
   readonly #name: string
   readonly #options: StoredModelOptions
   #isRequested = false
+  /** Whether its directory or configuration could not be read at the last load. */
+  #isUnreadable = false
   #loaded: LoadedModel | undefined
   /** Whether a loaded version has taken requests. */
   #hasServed = false
@@ -74,10 +80,13 @@ export class StoredModel {
     return entries.length > 0 ? entries : [{ name: this.#name }]
   }
 
-  /** Whether the requested model is loaded, even if a later load failed. */
+  /**
+   * Whether the requested model is loaded, even if a later load failed. As in Triton, a model that could not be read
+   * counts as not requested.
+   */
   isReady(): boolean {
-    if (!this.#isRequested) return true
     const loaded = this.#loaded
+    if (!this.#isRequested || (loaded === undefined && this.#isUnreadable)) return true
     if (loaded === undefined || !isComplete(loaded)) return false
     return this.#hasServed || this.#served.length === loaded.versions.length
   }
@@ -99,9 +108,18 @@ export class StoredModel {
     return Effect.gen({ self: this }, function* () {
       this.#isRequested = true
       yield* source.hold
-      const plan = yield* Effect.tapError(source.plan, ({ message }) =>
-        Effect.sync(() => this.#failAll(source.versions, message)),
+      const plan = yield* source.plan.pipe(
+        Effect.mapError(
+          ({ message, isUnreadable = false }) => new LoadFailure({ message: source.shown(message), isUnreadable }),
+        ),
+        Effect.tapError(({ message, isUnreadable }) =>
+          Effect.sync(() => {
+            this.#isUnreadable = isUnreadable === true
+            this.#failAll(source.versions, message)
+          }),
+        ),
       )
+      this.#isUnreadable = false
       const loaded = this.#loaded
       // A version that could not be loaded is tried again.
       if (loaded !== undefined && isComplete(loaded) && ModelPlan.isSame(loaded.plan, plan)) {
@@ -149,9 +167,11 @@ export class StoredModel {
       })
       const built = yield* this.#buildAll(source, added)
       const fresh = built.flatMap((one) => (Result.isSuccess(one) ? [one.success] : []))
-      const failures = [...[...regrouped, ...built].flatMap(failureOf), ...problemsOf(fresh)]
-      if (failures.length > 0 && before.length > 0) {
-        yield* Effect.forEach(fresh, (version) => this.#abandon(version), { discard: true })
+      const broken = [...regrouped, ...built].flatMap(failureOf)
+      const failures = [...broken, ...problemsOf(fresh)]
+      const isFirst = before.length === 0
+      if (isFirst ? broken.length > 0 && !this.#options.isPartial : failures.length > 0) {
+        yield* Effect.forEach(fresh, (version) => this.#abandon(version, isFirst), { discard: true })
         return yield* unavailable(failures)
       }
       for (const one of regrouped) if (Result.isSuccess(one)) yield* one.success.commit
@@ -167,7 +187,7 @@ export class StoredModel {
       yield* this.#retire(replaced)
       if (failures.length > 0) return yield* unavailable(failures)
       for (const warning of plan.warnings) {
-        yield* Effect.logWarning(`Model '${this.#name}': without effect here: ${warning}`)
+        yield* Effect.logWarning(`Model '${this.#name}': setting without effect: ${warning}`)
       }
     })
   }
@@ -189,7 +209,7 @@ export class StoredModel {
   }
 
   #build(
-    { hold }: ModelSource,
+    { hold, shown }: ModelSource,
     planned: ModelPlan.PlannedVersion,
   ): Effect.Effect<Result.Result<BuiltVersion, VersionFailure>> {
     const { store, lifecycle, otherModels } = this.#options
@@ -200,6 +220,7 @@ export class StoredModel {
       const build = hold.pipe(
         Effect.andThen(Effect.fromResult(planned.plan)),
         Effect.flatMap((plan) => VersionLoader.load(plan, otherModels)),
+        Effect.mapError(({ message }) => new LoadFailure({ message: shown(message) })),
         Effect.raceFirst(logSlowLoad(this.#name, planned.version)),
       )
       return lifecycle.load([record], build).pipe(
@@ -211,13 +232,13 @@ export class StoredModel {
     })
   }
 
-  /** Ends a version that has been built in vain. */
-  #abandon({ record, scope }: BuiltVersion): Effect.Effect<void> {
+  /** Ends a version that has been built in vain. `isShown`: the index lists it as unloaded. */
+  #abandon({ record, scope }: BuiltVersion, isShown = false): Effect.Effect<void> {
     return Effect.andThen(
       scope.abandon,
       Effect.sync(() => {
         record.end()
-        this.#options.store.forget(record)
+        if (!isShown) this.#options.store.forget(record)
       }),
     )
   }

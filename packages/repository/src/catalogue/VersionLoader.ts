@@ -27,7 +27,10 @@ export const load = Effect.fn("VersionLoader.load")(function* (
   otherModels: OtherModels,
 ): Effect.fn.Return<StoredVersion, LoadFailure, Scope.Scope> {
   const { config, warmUp, version } = plan
-  const declared = Declaration.make(plan)
+  const declared = yield* Effect.try({
+    try: () => Declaration.make(plan),
+    catch: (error) => new LoadFailure({ message: errorMessage(error) }),
+  })
   if (config.platform === "ensemble") return yield* EnsembleVersion.load(config, declared, otherModels)
   const serving: ServingOptions = {
     ...(warmUp.length > 0 ? { warmUp } : {}),

@@ -119,7 +119,7 @@ const cases: Readonly<Record<string, ReadonlyArray<readonly [text: string, probl
     ],
     [
       "input [ { name: 'X' data_type: TYPE_FP32 dims: 4 }, { name: 'X' data_type: TYPE_INT8 dims: 4 } ]",
-      "model input 'X' of m is given twice",
+      "model input 'X' of m is given more than once",
     ],
   ],
   instances: [
@@ -149,7 +149,7 @@ describe.each(Object.entries(cases))("%s", (_, texts) => {
   })
 })
 
-it("what is left out is filled in", () => {
+it("fills in omitted fields", () => {
   const config = parse(
     "max_batch_size: 4 dynamic_batching {} instance_group [ { count: 3 }, { name: 'b' kind: KIND_CPU } ]",
   )
@@ -186,7 +186,7 @@ describe("on a machine with GPUs 0 and 1", () => {
     ["instance_group { gpus: 0 }", undefined],
     [
       "instance_group { kind: KIND_GPU gpus: [0, 2] }",
-      "instance group m_0 of model m specifies invalid or unsupported gpu id 2. GPUs that there are: 0, 1",
+      "instance group m_0 of model m specifies invalid or unsupported gpu id 2. Available GPUs: 0, 1",
     ],
     [
       "instance_group { kind: KIND_MODEL gpus: 0 }",
@@ -230,7 +230,7 @@ describe("on a machine with GPUs 0 and 1", () => {
     ])
   })
 
-  it("an accelerator that there is none of is refused", () => {
+  it("refuses an unavailable accelerator", () => {
     const problemOf = (kind: string, name: string) => {
       const text = `optimization { execution_accelerators { ${kind}_execution_accelerator { name: "${name}" } } }`
       return Result.getOrThrow(Result.flip(OnnxParameters.options(ConfigDefaults.filled(parse(text), gpus), "m.onnx")))

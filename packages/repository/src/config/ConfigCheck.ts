@@ -6,6 +6,7 @@
 import * as ConfiguredMetrics from "@nereid/core/internal/metrics/ConfiguredMetrics"
 import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy } from "@nereid/protocol/model_config"
 import { ModelQueuePolicy_TimeoutAction as TimeoutAction } from "@nereid/protocol/model_config"
+import * as BatchGroupOrder from "./BatchGroupOrder.ts"
 import * as EnsembleConfig from "./EnsembleConfig.ts"
 import * as InstanceGroupCheck from "./InstanceGroupCheck.ts"
 import * as TensorCheck from "./TensorCheck.ts"
@@ -15,6 +16,7 @@ export const problem = (config: ModelConfig, gpus: ReadonlyArray<number>): strin
   schedulingProblem(config) ??
   transactionProblem(config) ??
   metricsProblem(config) ??
+  BatchGroupOrder.problem(config) ??
   TensorCheck.problem(config) ??
   (config.platform === "ensemble" ? undefined : InstanceGroupCheck.problem(config, gpus))
 

@@ -163,7 +163,7 @@ describe("a configuration that is not the file's", () => {
     expect(disagreement(text, "FP32", dims)).toBe(expected)
   })
 
-  it("BF16 is none of onnxruntime-node's", () => {
+  it("onnxruntime-node does not support BF16", () => {
     const text = "input { name: 'X' data_type: TYPE_BF16 dims: 3 }"
     expect(disagreement(text, "BF16", [3])).toBe("model 'm', tensor 'X': onnxruntime-node has no TYPE_BF16 tensors")
   })

@@ -35,7 +35,7 @@ export const complete = (
     const problem = "model does not support batching while non-zero max_batch_size is specified"
     return Result.fail(`autofill failed for model '${name}': ${problem}`)
   }
-  // Inputs or outputs that are there tell whether the batch dimension is among theirs.
+  // The configured inputs and outputs show whether they include the batch dimension.
   const isOpen = input.length === 0 && output.length === 0
   const maxBatchSize = canBatch && isOpen && config.maxBatchSize === 0 ? defaultMaxBatchSize : config.maxBatchSize
   const isUnscheduled = config.schedulingChoice.case === undefined

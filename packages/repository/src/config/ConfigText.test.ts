@@ -37,7 +37,7 @@ describe("the text format", () => {
   })
 })
 
-describe("what is wrong", () => {
+describe("errors", () => {
   it.each([
     [
       "an unknown field",
@@ -65,7 +65,7 @@ describe("what is wrong", () => {
     ["a message without an end", "input {\n  name: 'X'\n", 3, 1, "unexpected end of input"],
     ["an illegal character", 'name: "a"\n  @', 2, 3, 'unexpected "@"'],
     ["a string where none may be", "name: 'X'\nmax_batch_size: 'four' ", 2, 17, "expected an integer"],
-  ])("%s is told with its place", (_, text, line, column, message) => {
+  ])("reports the position of %s", (_, text, line, column, message) => {
     expect(ConfigText.parse(text)).toMatchObject({
       failure: { line, column, message: expect.stringContaining(message) },
     })

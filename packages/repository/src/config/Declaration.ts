@@ -11,6 +11,7 @@ import * as Field from "@nereid/core/internal/model/Field"
 import { isDynamic, type Signature, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
+import * as BatchGroupOrder from "./BatchGroupOrder.ts"
 
 export type RepositoryModelClass = ModelClass<unknown, string, Field.Fields, Field.Fields>
 
@@ -109,13 +110,15 @@ const differing = ({ input }: ModelConfig, { inputs }: Signature): ReadonlySet<n
   return new Set(inputs.flatMap(({ name }, position) => (ragged.has(name) ? [position] : [])))
 }
 
-const batching = ({ schedulingChoice }: ModelConfig) => {
+const batching = (config: ModelConfig) => {
+  const { schedulingChoice } = config
   if (schedulingChoice.case !== "dynamicBatching") return { shared: false }
   const { maxQueueDelayMicroseconds, preferredBatchSize, defaultQueuePolicy } = schedulingChoice.value
   const maxQueueSize = defaultQueuePolicy?.maxQueueSize ?? 0
   return {
     maxQueueDelay: Duration.micros(maxQueueDelayMicroseconds),
     preferredBatchSizes: preferredBatchSize,
+    groupOrder: BatchGroupOrder.of(config),
     // No limit in the protocol, which only memory would then set.
     ...(maxQueueSize > 0 ? { maxQueueSize } : {}),
   }

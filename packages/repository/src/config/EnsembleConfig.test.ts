@@ -70,7 +70,7 @@ it.each([
   ],
   [ensemble(["x:X > m > y:Y z:t"]), "ensemble tensor 't' is unused in ensemble 'e'"],
   [ensemble([one, "x:s > n > y:t", "x:t > n > y:s"]), "ensemble tensor 't' is unused in ensemble 'e'"],
-  [ensemble(["x:X > m > y:Y z:X"]), "input 'X' of ensemble 'e' is an output of one of its steps, too"],
+  [ensemble(["x:X > m > y:Y z:X"]), "input 'X' of ensemble 'e' is also an output of one of its steps"],
 ])("%s: %s", (text, expected) => {
   expect(problem(text)).toBe(expected)
 })

@@ -101,5 +101,5 @@ const flowProblem = (config: ModelConfig, steps: ReadonlyArray<EnsembleStep>): s
   const unused = [...tensors].find(([tensor, { isUsed }]) => !outputs.has(tensor) && !(isUsed && ready.has(tensor)))
   if (unused !== undefined) return `ensemble tensor '${unused[0]}' is unused in ensemble '${name}'`
   const written = input.find(({ name: tensor }) => tensors.get(tensor)?.from !== undefined)
-  return written && `input '${written.name}' of ensemble '${name}' is an output of one of its steps, too`
+  return written && `input '${written.name}' of ensemble '${name}' is also an output of one of its steps`
 }

@@ -17,7 +17,7 @@ export const problem = (config: ModelConfig, available: ReadonlyArray<number>): 
   const active = instanceGroup.filter(({ passive }) => !passive)
   const count = active.reduce((sum, group) => sum + group.count * Math.max(1, group.gpus.length), 0)
   if (count > maxInstances)
-    return `instance groups of model ${name} have ${count} instances together, at most ${maxInstances} are loaded`
+    return `instance groups of model ${name} have ${count} instances in total, at most ${maxInstances} are allowed`
   return active.length === 0 ? "all its instance groups are passive" : undefined
 }
 
@@ -38,7 +38,7 @@ const groupProblem = (
   if (gpus.length > 0 && kind !== Kind.GPU) return `${subject} has kind ${kindName} but specifies one or more GPUs`
   const absent = gpus.find((gpu) => !available.includes(gpu))
   if (absent !== undefined) {
-    return `${subject} specifies invalid or unsupported gpu id ${absent}. GPUs that there are: ${available.join(", ")}`
+    return `${subject} specifies invalid or unsupported gpu id ${absent}. Available GPUs: ${available.join(", ")}`
   }
   return count > 0 ? undefined : `${subject} must have at least one instance, but its count is ${count}`
 }

@@ -8,10 +8,14 @@ import type {
   ModelOptimizationPolicy_ExecutionAccelerators_Accelerator as Accelerator,
 } from "@nereid/protocol/model_config"
 
-/** Returns an error if this backend is not supported, otherwise undefined. */
-export const backendProblem = ({ backend }: ModelConfig): string | undefined => {
-  if (backend === "python")
-    return "model.py needs Triton's Python backend, which is no part of this server: a model.ts has the same"
+/** Returns an error if this backend is not supported, otherwise undefined. `files`: names of the version's files. */
+export const backendProblem = ({ backend }: ModelConfig, files: ReadonlySet<string>): string | undefined => {
+  if (backend === "python") {
+    const script = ["model.ts", "model.js"].find((file) => files.has(file))
+    return script === undefined
+      ? 'this server has no Python backend: rewrite model.py as model.ts; if config.pbtxt has backend: "python", write backend: "nereid" instead'
+      : `this server has no Python backend: to run ${script}, write backend: "nereid" instead of backend: "python" in config.pbtxt`
+  }
   return backend === "" || backend === "onnxruntime" || backend === "nereid"
     ? undefined
     : `unable to find backend library for backend '${backend}', try specifying runtime on the model configuration.`
@@ -20,14 +24,14 @@ export const backendProblem = ({ backend }: ModelConfig): string | undefined => 
 export const problem = (config: ModelConfig): string | undefined => {
   const isReshaped = [...config.input, ...config.output].some(({ reshape }) => reshape !== undefined)
   if (config.backend === "nereid" && isReshaped) {
-    return "reshape is of no use to a script, which has its tensors as its clients send them"
+    return "reshape is not supported for a script, which receives tensors as clients send them"
   }
   if (config.platform === "ensemble" && isReshaped) {
-    return "reshape is not supported for an ensemble, whose models may have their own"
+    return "reshape is not supported for an ensemble: configure it for the models of its steps"
   }
   const isMade = config.batchInput.length > 0 || config.batchOutput.length > 0
   if (config.backend === "nereid" && isMade) {
-    return "batch_input and batch_output are of no use to a script, which has the requests of a batch as they came"
+    return "batch_input and batch_output are not supported for a script, which receives the requests of a batch"
   }
   return config.schedulingChoice.case === "sequenceBatching" ? "sequence batching is not supported" : undefined
 }

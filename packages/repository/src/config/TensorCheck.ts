@@ -42,7 +42,7 @@ const ioProblem = (kind: "input" | "output", tensor: ModelInput | ModelOutput): 
 
 const isExtent = (extent: bigint): boolean => extent >= 1n || extent === -1n
 
-/** Shapes are numbers, of which larger ones lose digits. */
+/** Whether a JavaScript number represents the dimension exactly. */
 const isCountable = (extent: bigint): boolean => extent <= Number.MAX_SAFE_INTEGER
 
 const extents = "must be integer >= 1, or -1 to indicate a variable-size dimension"
@@ -84,5 +84,5 @@ const inputProblem = ({ maxBatchSize }: ModelConfig, input: ModelInput): string 
 const twice = (kind: "input" | "output", config: ModelConfig): string | undefined => {
   const names = config[kind].map(({ name }) => name)
   const name = names.find((name, index) => names.indexOf(name) < index)
-  return name === undefined ? undefined : `model ${kind} '${name}' of ${config.name} is given twice`
+  return name === undefined ? undefined : `model ${kind} '${name}' of ${config.name} is given more than once`
 }

@@ -8,7 +8,12 @@ export class LoadFailure extends Data.TaggedError("LoadFailure")<{
   readonly message: string
   /** Version that failed; absent if the whole model failed. */
   readonly version?: number
+  /** Whether the model's directory or configuration is wrong, so that no version was chosen. */
+  readonly isUnreadable?: boolean
 }> {}
+
+/** Marks a failure that occurs before the versions of the model are chosen. */
+export const unreadable = ({ message }: LoadFailure): LoadFailure => new LoadFailure({ message, isUnreadable: true })
 
 /** Failure of the whole model. */
 export const failure = (message: string): LoadFailure => new LoadFailure({ message })

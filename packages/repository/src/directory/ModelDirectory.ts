@@ -6,11 +6,9 @@
  *                       /<label file>
  *                       /<version>/model.onnx
  */
-import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
-import { Effect, type Result } from "effect"
+import * as Files from "@nereid/onnx/internal/file/Files"
+import { Effect, Result } from "effect"
 import { isUtf8 } from "node:buffer"
-import { type Dirent, readdirSync, statSync } from "node:fs"
-import { readdir, readFile, stat } from "node:fs/promises"
 import { join, sep } from "node:path"
 import { LoadFailure } from "./LoadFailure.ts"
 
@@ -24,10 +22,12 @@ export interface ModelDirectory {
   readonly path: string
   /** Configuration; undefined without a file, a failure if the file is unreadable. */
   readonly config: Result.Result<ConfigFile | undefined, LoadFailure>
-  /** The files and directories of each version, by their names. */
-  readonly versions: ReadonlyMap<number, ReadonlySet<string>>
+  /** Each version, with the names of its files and directories, or a failure if its directory is unreadable. */
+  readonly versions: ReadonlyMap<number, Result.Result<ReadonlySet<string>, LoadFailure>>
   /** Directories that are neither versions nor known directories of a model. */
   readonly unknown: ReadonlyArray<string>
+  /** Changes with any file that belongs to no version, apart from configurations. */
+  readonly stamp: string
 }
 
 /** Directories of a model that hold no version. */
@@ -35,37 +35,38 @@ const known = new Set(["configs", "warmup", "initial_state"])
 
 /** `configName`: of a configuration that is taken where the model has it. */
 export const read = Effect.fnUntraced(function* (name: string, path: string, configName?: string) {
-  const entries = yield* list(path)
-  const versions = new Map<number, ReadonlySet<string>>()
+  const versions = new Map<number, Result.Result<ReadonlySet<string>, LoadFailure>>()
   const unknown: Array<string> = []
-  for (const entry of entries) {
-    if (known.has(entry.name) || entry.name.startsWith(".") || !(yield* isDirectory(path, entry))) continue
-    const version = /^[1-9][0-9]*$/.test(entry.name) ? Number(entry.name) : NaN
-    if (!Number.isSafeInteger(version)) unknown.push(entry.name)
-    else versions.set(version, new Set((yield* list(join(path, entry.name))).map((file) => file.name)))
+  for (const entry of yield* directories(path)) {
+    if (known.has(entry) || entry.startsWith(".")) continue
+    const version = /^[1-9][0-9]*$/.test(entry) ? Number(entry) : NaN
+    if (!Number.isSafeInteger(version)) unknown.push(entry)
+    else versions.set(version, yield* Effect.result(names(join(path, entry))))
   }
   const config = yield* Effect.result(configOf(path, configName))
-  return { name, path, config, versions, unknown } satisfies ModelDirectory
+  const stamped = yield* Effect.catch(stamp(path), ({ message }) => Effect.succeed(message))
+  const isOfModel = (line: string) => {
+    const [entry = ""] = line.slice(path.length + 1).split(/[/\\ ]/, 1)
+    return entry !== "configs" && entry !== configFile && !versions.has(Number(entry))
+  }
+  const files = stamped.split("\n").filter(isOfModel).join("\n")
+  return { name, path, config, versions, unknown, stamp: files } satisfies ModelDirectory
 })
 
-/**
- * Returns the names of the models in a repository, without hidden directories and node_modules.
- * @throws Error if the directory is unreadable
- */
-export const models = (repository: string): ReadonlyArray<string> => {
-  try {
-    return readdirSync(repository, { withFileTypes: true })
-      .filter(({ name }) => !name.startsWith(".") && name !== "node_modules")
-      .filter(
-        (entry) => entry.isDirectory() || (entry.isSymbolicLink() && isDirectoryNow(join(repository, entry.name))),
-      )
-      .map(({ name }) => name)
-  } catch (error) {
-    throw new Error(`cannot read ${repository}: ${errorMessage(error)}`, { cause: error })
-  }
-}
+const configFile = "config.pbtxt"
 
-const isDirectoryNow = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+/** Returns the names of the files of all versions that are readable. */
+export const fileNames = ({ versions }: ModelDirectory): ReadonlySet<string> =>
+  new Set([...versions.values()].flatMap((names) => (Result.isSuccess(names) ? [...names.success] : [])))
+
+/**
+ * Returns the names of the models in a repository, without hidden directories and node_modules. A link that leads
+ * nowhere is a model, so that the index has the reason why it is not there.
+ */
+export const models = (repository: string): Effect.Effect<ReadonlyArray<string>, LoadFailure> =>
+  Effect.map(directories(repository), (found) =>
+    found.filter((name) => !name.startsWith(".") && name !== "node_modules"),
+  )
 
 /**
  * Resolves a file name of a configuration below `path`. Fails if it is outside, because clients may send
@@ -79,64 +80,68 @@ export const below = (path: string, name: string): Effect.Effect<string, LoadFai
 
 /** Lines of a file of the model, without those that are empty at the end. */
 export const lines = Effect.fnUntraced(function* (path: string) {
-  const content = yield* failing(path, () => readFile(path, "utf8"))
-  return content.replace(/\s+$/, "").split(/\r?\n/)
+  const content = yield* contents(path, maxLabelBytes)
+  return new TextDecoder().decode(content).replace(/\s+$/, "").split(/\r?\n/)
 })
+
+/** The contents of a regular file of at most `maxBytes`. */
+export const contents = (path: string, maxBytes: number) =>
+  Effect.mapError(Files.read(path, maxBytes), unreadable(path))
 
 /** Changes with any file of the directory, whether it is replaced or written to. */
-export const stamp = Effect.fnUntraced(function* (path: string): Effect.fn.Return<string, LoadFailure> {
-  const found = yield* failing(path, () => readdir(path, { recursive: true, withFileTypes: true }))
-  const stamps = yield* Effect.forEach(
-    found.filter((entry) => !entry.isDirectory()),
-    ({ parentPath, name }) => {
-      const file = join(parentPath, name)
-      return Effect.map(
-        failing(file, () => stat(file)),
-        ({ ino, size, mtimeMs }) => `${file} ${ino} ${size} ${mtimeMs}`,
+export const stamp = (path: string): Effect.Effect<string, LoadFailure> =>
+  Effect.mapError(Files.stamp(path), unreadable(path))
+
+/** Directories, links to directories, and links that lead nowhere. */
+const directories = Effect.fnUntraced(function* (path: string) {
+  const entries = yield* Effect.mapError(Files.list(path), unreadable(path))
+  // One by one, because the file system of each target may be another.
+  const found = yield* Effect.forEach(
+    entries,
+    ({ name, kind }) => {
+      if (kind !== "link") return Effect.succeed(kind === "directory" ? [name] : [])
+      return Files.kind(join(path, name)).pipe(
+        Effect.map((target) => (target === "directory" ? [name] : [])),
+        Effect.catch(() => Effect.succeed([name])),
       )
     },
+    { concurrency: "unbounded" },
   )
-  return stamps.toSorted().join("\n")
+  return found.flat()
 })
 
-const list = (path: string) => failing(path, () => readdir(path, { withFileTypes: true }))
-
-/** Whether an entry is a directory, or a link to one. */
-const isDirectory = (path: string, entry: Dirent): Effect.Effect<boolean> => {
-  if (!entry.isSymbolicLink()) return Effect.succeed(entry.isDirectory())
-  return Effect.promise(() =>
-    stat(join(path, entry.name)).then(
-      (target) => target.isDirectory(),
-      () => false,
-    ),
+const names = (path: string): Effect.Effect<ReadonlySet<string>, LoadFailure> =>
+  Files.list(path).pipe(
+    Effect.map((entries) => new Set(entries.map(({ name }) => name))),
+    Effect.mapError(unreadable(path)),
   )
-}
 
-/** The most bytes of a configuration; real ones have a few thousand. */
+/** Maximum bytes of a configuration; real ones have a few thousand. */
 const maxFileBytes = 4 * 1024 * 1024
+
+/** Maximum bytes of a file with labels, one per line. */
+const maxLabelBytes = 64 * 1024 * 1024
 
 const configOf = Effect.fnUntraced(function* (path: string, configName: string | undefined) {
   const named = configName === undefined ? undefined : yield* textOf(join(path, "configs", `${configName}.pbtxt`))
-  return named ?? (yield* textOf(join(path, "config.pbtxt")))
+  return named ?? (yield* textOf(join(path, configFile)))
 })
 
 const textOf = Effect.fnUntraced(function* (file: string): Effect.fn.Return<ConfigFile | undefined, LoadFailure> {
-  const found = yield* Effect.promise(() => stat(file).catch(() => undefined))
-  if (found === undefined || !found.isFile()) return undefined
-  if (found.size > maxFileBytes) {
-    return yield* new LoadFailure({
-      message: `${file} has ${found.size} bytes, a configuration at most ${maxFileBytes}`,
-    })
+  const read = yield* Effect.result(Files.read(file, maxFileBytes))
+  if (Result.isFailure(read)) {
+    return isAbsent(read.failure) ? undefined : yield* unreadable(file)(read.failure)
   }
-  const bytes = yield* failing(file, () => readFile(file))
+  const bytes = read.success
   // Other bytes would silently be other characters.
   if (!isUtf8(bytes))
     return yield* new LoadFailure({ message: `failed to read text proto from ${file}: it is not UTF-8` })
-  return { file, text: bytes.toString("utf8") }
+  return { file, text: new TextDecoder().decode(bytes) }
 })
 
-const failing = <A>(path: string, run: () => Promise<A>): Effect.Effect<A, LoadFailure> =>
-  Effect.tryPromise({
-    try: run,
-    catch: (error) => new LoadFailure({ message: `cannot read ${path}: ${errorMessage(error)}` }),
-  })
+const isAbsent = ({ code }: Files.FileProblem): boolean => code === "ENOENT" || code === "ENOTDIR"
+
+const unreadable =
+  (path: string) =>
+  ({ message }: Files.FileProblem): LoadFailure =>
+    new LoadFailure({ message: `cannot read ${path}: ${message}` })

@@ -207,7 +207,7 @@ describe("an ensemble is UNAVAILABLE, with the reason,", () => {
   ] as const
 
   // All of them in one repository, whose models are loaded once.
-  it.live("whatever of its steps is wrong", () =>
+  it.live("any invalid step", () =>
     Effect.gen(function* () {
       const fixture = yield* repository
       const one = "instance_group { count: 1 }"
@@ -302,7 +302,7 @@ describe("loading and unloading", () => {
     }),
   )
 
-  it.live("models in code that it is made of may come, change and go, too", () =>
+  it.live("models in code that it consists of may be loaded, replaced and unloaded", () =>
     Effect.gen(function* () {
       class Added extends Model.Service<Added>()("added", {
         inputs: { X: Tensor.FP32(1) },
@@ -329,7 +329,7 @@ describe("loading and unloading", () => {
     }),
   )
 
-  it.live("an ensemble brings its models along, and takes them with it where that is asked for", () =>
+  it.live("an ensemble loads its models, and unloads them on request", () =>
     Effect.gen(function* () {
       const { load, unload, index, call } = yield* open(yield* three, explicit)
       yield* load("three")
@@ -346,7 +346,7 @@ describe("loading and unloading", () => {
     }),
   )
 
-  it.live("what is wrong in its directory is told once, though it is looked at again with its models", () =>
+  it.live("reports a problem in its directory once, although it is read again with its models", () =>
     Effect.gen(function* () {
       const fixture = yield* three
       fixture.write("three/odd/.keep", "")
@@ -357,7 +357,7 @@ describe("loading and unloading", () => {
     }),
   )
 
-  it.live("models that were asked for themselves, or that another ensemble has, stay", () =>
+  it.live("models that were requested by name, or belong to another ensemble, stay", () =>
     Effect.gen(function* () {
       const fixture = yield* three
       fixture.adding("four", 1, 4)
@@ -391,7 +391,7 @@ describe("loading and unloading", () => {
       yield* load("two")
       expect(states(index)).toEqual({ one: "READY", two: "READY", three: "READY" })
       expect(yield* call("three")).toBe(3)
-      // Not one that was itself unloaded.
+      // Unless the model itself was unloaded.
       yield* unload("three")
       yield* unload("two")
       yield* load("two")
@@ -452,7 +452,7 @@ describe("loading and unloading", () => {
     }),
   )
 
-  it.live("a model that is replaced is the one that it asks from then on, under traffic without a failure", () =>
+  it.live("it calls the replacement of a model from then on, without failures under traffic", () =>
     Effect.gen(function* () {
       const fixture = yield* three
       const { load, call } = yield* open(fixture, explicit)

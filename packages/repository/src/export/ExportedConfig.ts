@@ -8,6 +8,7 @@ import * as ConfigurationMessage from "@nereid/core/internal/configuration/Confi
 import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import type { ModelFile } from "@nereid/core/internal/running/ModelFile"
+import { isDynamic } from "@nereid/core/internal/tensor/TensorSpec"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import {
   type ModelConfig,
@@ -19,6 +20,7 @@ import {
   ModelParameterSchema,
   ModelTensorReshapeSchema,
 } from "@nereid/protocol/model_config"
+import * as BatchGroupOrder from "../config/BatchGroupOrder.ts"
 import * as ExportedWarmUp from "./ExportedWarmUp.ts"
 import type { ModelFileContent } from "./ModelFileContent.ts"
 
@@ -59,7 +61,7 @@ export const make = (
     })),
     optimization: modelFile && optimizationOf(modelFile),
     parameters: Object.fromEntries(
-      Object.entries(modelFile?.parameters ?? {}).map(([name, stringValue]) => [
+      Object.entries({ ...modelFile?.parameters, ...groupOrder(running) }).map(([name, stringValue]) => [
         name,
         create(ModelParameterSchema, { stringValue }),
       ]),
@@ -89,9 +91,12 @@ const optimizationOf = ({ graphLevel, gpuAccelerators }: ModelFile): ModelOptimi
  */
 const withDims = <T extends ModelInput | ModelOutput>(tensor: T, isFile: boolean): Result.Result<T, string> => {
   const { name, dims } = tensor
-  if (dims.includes(0n)) return Result.fail(`'${name}' has an extent of 0, which a configuration cannot have`)
+  if (dims.includes(0n)) return Result.fail(`'${name}' has a dimension of 0, which a configuration cannot express`)
   if (dims.length > 0) return Result.succeed(tensor)
-  if (!isFile) return Result.fail(`'${name}' has no dims, which a configuration must have: declare it with one of 1`)
+  if (!isFile)
+    return Result.fail(
+      `'${name}' is a scalar, but a configuration requires at least one dimension: declare it with [1]`,
+    )
   return Result.succeed({ ...tensor, dims: [1n], reshape: create(ModelTensorReshapeSchema) })
 }
 
@@ -99,6 +104,21 @@ const withDims = <T extends ModelInput | ModelOutput>(tensor: T, isFile: boolean
 const isOptional = ({ description: { modelFile, signature } }: RunningModel, input: string): boolean =>
   modelFile === undefined ||
   signature.inputs.some(({ name, default: preset }) => name === input && preset === undefined)
+
+/** Returns the parameter that a model of a file needs to group its requests as the model in code does. */
+const groupOrder = ({ description }: RunningModel): Readonly<Record<string, string>> => {
+  const { modelFile, batching, signature, maxBatchSize } = description
+  const isGrouped = signature.inputs.some(
+    ({ dims, optional, default: preset }) => dims.some(isDynamic) || (optional && preset === undefined),
+  )
+  return modelFile !== undefined &&
+    maxBatchSize > 0 &&
+    batching.shared &&
+    batching.groupOrder === "independent" &&
+    isGrouped
+    ? { [BatchGroupOrder.parameter]: batching.groupOrder }
+    : {}
+}
 
 /** Returns the scheduling without the preferred batch size that is a default. */
 const scheduling = ({ schedulingChoice, maxBatchSize }: ModelConfig): ModelConfig["schedulingChoice"] => {
@@ -120,7 +140,7 @@ const labelFiles = ({ description: { signature } }: RunningModel) => {
     // Splits lines as the repository reads them.
     const lines = content.replace(/\s+$/, "").split(/\r?\n/)
     if (lines.length !== labels.length || lines.some((line, index) => line !== labels[index])) {
-      notes.push(`without the labels of '${name}', which are no lines of a file`)
+      notes.push(`omits the labels of '${name}', which cannot be written as lines of a file`)
       continue
     }
     const path = /^[\w-]+$/.test(name) ? `${name}.labels.txt` : `output${index}.labels.txt`
@@ -142,15 +162,15 @@ const lossNotes = (
     [ragged.length > 0, "ragged"],
     [groupBy.inputs.length + groupBy.parameters.length > 0, "groupBy"],
     [onFailure === "bisect", 'onFailure: "bisect"'],
-    [parameters !== undefined, "the parameters that it declares"],
+    [parameters !== undefined, "the declared parameters"],
     ...(modelFile?.unsupportedOptions ?? []).map((option) => [true, option] as const),
   ]
   const names = lost.flatMap(([isGiven, name]) => (isGiven ? [name] : []))
   const presets = signature.inputs.filter(({ default: preset }) => preset !== undefined).map(({ name }) => `'${name}'`)
   const scalars = [...signature.inputs, ...signature.outputs].filter(({ dims }) => dims.length === 0)
   return [
-    ...(names.length > 0 ? [`a configuration has no words for ${names.join(", ")}`] : []),
+    ...(names.length > 0 ? [`a configuration cannot express ${names.join(", ")}`] : []),
     ...(presets.length > 0 ? [`the file requires ${presets.join(", ")}, which have a default in code`] : []),
-    ...scalars.map(({ name }) => `'${name}' has no dims, and one of 1 to callers of the repository`),
+    ...scalars.map(({ name }) => `'${name}' is a scalar in code, and has dims [1] in the repository`),
   ]
 }

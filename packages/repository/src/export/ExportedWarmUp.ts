@@ -7,7 +7,7 @@ import type { Fields } from "@nereid/core/internal/model/Field"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import * as TypedCalls from "@nereid/core/internal/call/TypedCalls"
-import { warmUpList, type WarmUpOptions } from "@nereid/core/internal/model/WarmUpOptions"
+import { isSamples, valuesOf, warmUpList, type WarmUpOptions } from "@nereid/core/internal/model/WarmUpOptions"
 import * as WarmUpInput from "@nereid/core/internal/synthetic/SyntheticTensor"
 import {
   DataType,
@@ -49,23 +49,21 @@ const exported = (
     ...(options.timeout === undefined ? [] : ["its timeout"]),
     ...(options.onFailure === "ignore" ? ['onFailure: "ignore"'] : []),
   ]
-  const notes = lost.length > 0 ? [`the warm-up of a configuration has no words for ${lost.join(", ")}`] : []
+  const notes = lost.length > 0 ? [`the warm-up of a configuration cannot express ${lost.join(", ")}`] : []
   const batchSizes = typeof batchSize === "number" ? [batchSize] : batchSize
-  if (typeof inputs !== "string") {
+  if (isSamples(inputs)) {
     return { ...samples(definition, running, inputs, prefix, { batchSizes, count }), notes }
   }
   const sizes: WarmUpInput.Sizes = options.sizes ?? {}
   // A file requires them all.
   const tensors = running.description.signature.inputs.map((spec): [string, ModelWarmup_Input] => {
     const dims = WarmUpInput.shape(spec.dims, sizes)
-    return [
-      spec.name,
-      input(spec, dims, inputs === "random" ? { case: "randomData", value: true } : { case: "zeroData", value: true }),
-    ]
+    const values = valuesOf(inputs, { name: spec.name, optional: false })
+    return [spec.name, input(spec, dims, { case: values === "random" ? "randomData" : "zeroData", value: true })]
   })
   const messages = batchSizes.map((batchSize) =>
     create(ModelWarmupSchema, {
-      name: `${prefix}${inputs}_${batchSize}`,
+      name: `${prefix}${typeof inputs === "string" ? inputs : "synthetic"}_${batchSize}`,
       batchSize,
       count,
       inputs: Object.fromEntries(tensors),

@@ -65,9 +65,9 @@ const comparable = (model: RunningModel): Partial<ModelConfig> => {
   }
 }
 
-it.live("what is served is what was in code: metadata, configuration and answers", () =>
+it.live("serves the metadata, configuration and responses of the model in code", () =>
   Effect.gen(function* () {
-    const { served, coded, notes } = yield* roundTrip("PlainLive", "ToneLive", "SingleLive")
+    const { files, served, coded, notes } = yield* roundTrip("PlainLive", "ToneLive", "SingleLive")
     expect(notes).toEqual([])
     for (const name of ["plain", "tone", "single"]) {
       const [one, other] = [served(name), coded(name)]
@@ -84,12 +84,13 @@ it.live("what is served is what was in code: metadata, configuration and answers
     for (const level of [undefined, Tensor.make("INT32", [1, 1], Int32Array.of(4))]) {
       expect(yield* callModel(served("tone"), [word, level])).toEqual(yield* callModel(coded("tone"), [word, level]))
     }
+    expect(text(files, "single/config.pbtxt")).toMatch(/^max_batch_size: 0\ninput: \{$/m)
     const inputs = [Tensor.make("INT64", [2, 1], BigInt64Array.of(1n, 2n)), Tensor.make("BF16", [1], Uint16Array.of(1))]
     expect(yield* callModel(served("single"), inputs)).toEqual(yield* callModel(coded("single"), inputs))
   }),
 )
 
-it.live("a file: how it is loaded, what it is tried with, how its requests wait, and what no configuration says", () =>
+it.live("a file: load options, warm-up, queue options, and options that a configuration cannot express", () =>
   Effect.gen(function* () {
     const { files, notes, served, coded } = yield* roundTrip("PlusLive")
     expect(text(files, "plus/config.pbtxt")).toBe(`name: "plus"
@@ -206,9 +207,9 @@ response_cache: {
 }
 `)
     expect(notes).toEqual([
-      "model 'plus': a configuration has no words for padTo",
+      "model 'plus': a configuration cannot express padTo",
       "model 'plus': the file requires 'X', which have a default in code",
-      `model 'plus': the warm-up of a configuration has no words for onFailure: "ignore"`,
+      `model 'plus': the warm-up of a configuration cannot express onFailure: "ignore"`,
     ])
     expect(text(files, "plus/warmup/sample0_0")).toEqual(new Uint8Array(Float32Array.of(5).buffer))
     expect(text(files, "plus/warmup/sample1_0")).toEqual(new Uint8Array(Float32Array.of(1).buffer))
@@ -232,7 +233,7 @@ it.live("a decoupled model streams", () =>
   }),
 )
 
-it.live("labels are files, and those that are no lines are told", () =>
+it.live("writes labels to files, and notes labels that contain line breaks", () =>
   Effect.gen(function* () {
     const { files, served } = yield* roundTrip("ToneLive")
     expect(text(files, "tone/TONE.labels.txt")).toBe("low\nhigh\n")
@@ -246,35 +247,48 @@ it.live("labels are files, and those that are no lines are told", () =>
       },
     ])
     expect(Result.getOrThrow(exported).notes).toContain(
-      "model 'tone': without the labels of 'TONE', which are no lines of a file",
+      "model 'tone': omits the labels of 'TONE', which cannot be written as lines of a file",
     )
   }),
 )
 
-it.live("without a module, a model in code is its configuration alone, and the export says so", () =>
+it.live("a file whose requests may differ in shape groups them as the model in code does", () =>
+  Effect.gen(function* () {
+    const { definition, running } = yield* built("PlainLive")
+    const { signature } = running.description
+    const inputs = signature.inputs.map((spec) => ({ ...spec, dims: ["n"] }))
+    const varying = altered(running, { description: { signature: { ...signature, inputs } } })
+    const config = (running: RunningModel) =>
+      String(text(Result.getOrThrow(exportRepository([{ definition, running }])).files, "plain/config.pbtxt"))
+    expect(config(running)).not.toContain("batch_group_order")
+    expect(config(varying)).toMatch(/key: "batch_group_order"\s+value: \{\s+string_value: "independent"/)
+  }),
+)
+
+it.live("without a module, a model in code is exported as its configuration alone, with a note", () =>
   Effect.gen(function* () {
     const { definition, running } = yield* built("ToneLive")
     const { files, notes } = yield* Effect.fromResult(exportRepository([{ definition, running }]))
     expect(files.map(({ path }) => path)).toEqual(["tone/config.pbtxt", "tone/TONE.labels.txt"])
-    expect(notes).toEqual(["model 'tone': its configuration alone, as nothing tells which module it is from"])
+    expect(notes).toEqual(["model 'tone': only its configuration is exported, because its module is unknown"])
   }),
 )
 
-it.live("what no configuration can say is refused", () =>
+it.live("refuses a model that a configuration cannot express", () =>
   Effect.gen(function* () {
     const scalar = yield* built("ScalarLive")
     expect(Result.merge(exportRepository([scalar]))).toBe(
-      "model 'scalar': 'X' has no dims, which a configuration must have: declare it with one of 1",
+      "model 'scalar': 'X' is a scalar, but a configuration requires at least one dimension: declare it with [1]",
     )
     const { running } = scalar
     expect(
       Result.merge(exportRepository([{ ...scalar, running: altered(running, { description: { name: ".m" } }) }])),
-    ).toMatch(/called so/)
+    ).toMatch(/the name is not a valid directory name/)
     const modelFile = { path: "/m.onnx", parameters: {}, graphLevel: 0, gpuAccelerators: [], unsupportedOptions: [] }
     const outside = exportRepository([
       { ...scalar, running: altered(running, { description: { modelFile } }), companions: ["../weights"] },
     ])
-    expect(Result.merge(outside)).toMatch(/in \.\.\/weights, which is not beside its file/)
+    expect(Result.merge(outside)).toMatch(/weights file \.\.\/weights is outside the directory of the model file/)
   }),
 )
 
@@ -289,7 +303,9 @@ it.live("writes over nothing that is other, unless that is wanted, and leaves al
     expect(yield* RepositoryFiles.write(path, files)).toEqual([])
     write.call({ path }, "m/config.pbtxt", "mine")
     const refused = yield* Effect.flip(RepositoryFiles.write(path, files))
-    expect(refused.message).toMatch(/which --overwrite would replace: m\/config\.pbtxt$/)
+    expect(refused.message).toMatch(
+      /with these names and different contents \(--overwrite replaces them\): m\/config\.pbtxt$/,
+    )
     expect(yield* RepositoryFiles.write(path, files, true)).toEqual(["m/config.pbtxt"])
   }),
 )
@@ -310,7 +326,7 @@ it.live("a module whose configuration is another is unavailable, with every diff
       })
     expect(yield* changed("dims: -1", "dims: 3")).toMatchObject({
       state: "UNAVAILABLE",
-      reason: expect.stringMatching(/declares: output 'all of it': declared BYTES\["n"\], found BYTES\[3\]$/),
+      reason: expect.stringMatching(/model\.ts: output 'all of it': declared BYTES\["n"\], found BYTES\[3\]$/),
     })
     expect(
       yield* changed("instance_group", "model_transaction_policy { decoupled: true } instance_group"),
@@ -318,7 +334,7 @@ it.live("a module whose configuration is another is unavailable, with every diff
       state: "UNAVAILABLE",
     })
     expect(yield* changed("Tone, ToneLive", "Tone")).toMatchObject({
-      reason: expect.stringContaining("must export a script by default"),
+      reason: expect.stringContaining("must export a script from ModelScript"),
     })
     expect(yield* changed("count: 2", "count: 3")).toMatchObject({ state: "READY" })
   }),

@@ -14,7 +14,7 @@ import { dirname, isAbsolute, join, normalize } from "node:path"
 import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
-import { ModelConfigSchema } from "@nereid/protocol/model_config"
+import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
 import * as ExportedConfig from "./ExportedConfig.ts"
 
 export interface RepositoryFile {
@@ -58,10 +58,10 @@ const one = ({
   } = running
   const named = (text: string) => `model '${name}': ${text}`
   // Repositories ignore hidden directories.
-  if (name.startsWith(".") || name.includes("\\"))
-    return Result.fail(named("no directory of a repository can be called so"))
+  if (name.startsWith(".") || name.includes("\\")) return Result.fail(named("the name is not a valid directory name"))
   const outside = companions.find((file) => isAbsolute(file) || normalize(file).startsWith(".."))
-  if (outside !== undefined) return Result.fail(named(`its weights are in ${outside}, which is not beside its file`))
+  if (outside !== undefined)
+    return Result.fail(named(`its weights file ${outside} is outside the directory of the model file`))
   const exported = ExportedConfig.make(definition, running)
   if (Result.isFailure(exported)) return Result.fail(named(exported.failure))
   const { config, files, notes } = exported.success
@@ -83,13 +83,19 @@ const one = ({
   const isBare = model.length === 0
   return Result.succeed({
     files: [
-      { path: `${name}/config.pbtxt`, content: toText(ModelConfigSchema, config) },
+      { path: `${name}/config.pbtxt`, content: configText(config) },
       ...files.map(({ path, content }) => ({ path: `${name}/${path}`, content })),
       ...model,
     ],
     notes: [
-      ...(isBare ? [named("its configuration alone, as nothing tells which module it is from")] : []),
+      ...(isBare ? [named("only its configuration is exported, because its module is unknown")] : []),
       ...notes.map(named),
     ],
   })
+}
+
+/** The text format leaves out a `max_batch_size` of 0, which readers of the file would take for an omission. */
+const configText = (config: ModelConfig): string => {
+  const text = toText(ModelConfigSchema, config)
+  return config.maxBatchSize > 0 ? text : text.replace(/^(?=(input|output): \{)/m, "max_batch_size: 0\n")
 }

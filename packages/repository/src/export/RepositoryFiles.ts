@@ -19,7 +19,7 @@ export const write = (
     )
     const others = states.filter(({ state }) => state === "other").map(({ file }) => file.path)
     if (others.length > 0 && !overwrite) {
-      const message = `${directory} has other files of these names, which --overwrite would replace: ${others.join(", ")}`
+      const message = `${directory} contains files with these names and different contents (--overwrite replaces them): ${others.join(", ")}`
       return yield* new ExportError({ message })
     }
     const changed = states.filter(({ state }) => state !== "same").map(({ file }) => file)

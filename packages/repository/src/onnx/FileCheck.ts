@@ -54,8 +54,7 @@ const tensorProblem = (
   }
   const location = `model '${model}', tensor '${name}'`
   const given = DataTypeSchema.value[dataType]?.name ?? String(dataType)
-  if (file.datatype === undefined)
-    return `${location}: the model expects ${file.type}, which is no tensor that can be served`
+  if (file.datatype === undefined) return `${location}: the model expects ${file.type}, which is not a servable tensor`
   if (configDataType(file.datatype) !== dataType) {
     const expected = DataTypeSchema.value[configDataType(file.datatype)]?.name
     return `${location}: the model expects datatype ${expected} but the model configuration specifies ${given}`

@@ -25,7 +25,7 @@ export const layer = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
   const ragged = yield* Effect.mapError(Effect.fromResult(BatchingMessage.flat(config)), failure)
   const asInFile = ragged === undefined ? config : RaggedConfig.inFile(config, ragged)
-  const inFile = yield* VersionPlan.signature(file)
+  const { signature: inFile, weightFiles } = yield* VersionPlan.source(file)
   yield* refuse(FileCheck.problem(asInFile, inFile))
   const requiredInputs = inFile.defaultedInputs.filter(({ name }) => config.input.some((input) => input.name === name))
   const model = Declaration.withDefaults(
@@ -49,6 +49,7 @@ export const layer = Effect.fnUntraced(function* (
       instances: source(config, model, flat, {
         file,
         requiredInputs: requiredInputs.map(({ name }) => name),
+        weightFiles,
       }),
     },
     serving,
@@ -59,7 +60,10 @@ const source = Effect.fnUntraced(function* (
   config: ModelConfig,
   { definition }: Declaration.RepositoryModelClass,
   flat: FlatBatch.FlatBatch | undefined,
-  { file, requiredInputs }: { readonly file: string; readonly requiredInputs: ReadonlyArray<string> },
+  {
+    file,
+    ...fromFile
+  }: Pick<Instances.InstanceSessionOptions, "requiredInputs" | "weightFiles"> & { readonly file: string },
 ): Effect.fn.Return<InstanceSet.InstanceSource<LoadFailure, Scope.Scope>, LoadFailure> {
   const options = yield* Effect.mapError(Effect.fromResult(OnnxParameters.options(config, file)), failure)
   const { name, version, signature, maxBatchSize } = definition
@@ -68,12 +72,7 @@ const source = Effect.fnUntraced(function* (
   const executed = flat ? FlatBatch.flatDefinition(flat, shaped) : shaped
   const build = Effect.fnUntraced(function* ({ details }: InstancePlan.PlannedInstance) {
     const session = yield* Effect.mapError(
-      Instances.session(
-        executed,
-        { ...options, requiredInputs },
-        details.name,
-        OnnxParameters.providers(config, details),
-      ),
+      Instances.session(executed, { ...options, ...fromFile }, details.name, OnnxParameters.providers(config, details)),
       ({ message }) => failure(message),
     )
     const instance = flat ? FlatInstance.make(shaped, flat, session) : session

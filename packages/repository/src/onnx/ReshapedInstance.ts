@@ -26,7 +26,10 @@ export const make = (instance: Instance, outer: Signature, inner: Signature, bat
         Exit.map(exit, (execution) => ({
           ...execution,
           outcomes: execution.outcomes.map((outcome) =>
-            Result.map(outcome, (response) => ({ ...response, outputs: response.outputs.map(outward) })),
+            Result.map(outcome, (response) => ({
+              ...response,
+              outputs: response.outputs.map((tensor, index) => tensor && outward(tensor, index)),
+            })),
           ),
         })),
       ),

@@ -3,14 +3,15 @@
  * VersionLoader.ts loads the versions.
  */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
-import { create, equals, fromJson } from "@bufbuild/protobuf"
+import { create, equals } from "@bufbuild/protobuf"
 import { Effect, Result } from "effect"
 import { join } from "node:path"
 import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
 import * as ConfigCheck from "../config/ConfigCheck.ts"
 import * as ConfigDefaults from "../config/ConfigDefaults.ts"
+import * as ConfigJson from "../config/ConfigJson.ts"
 import * as ConfigText from "../config/ConfigText.ts"
-import { failure, type LoadFailure, refuse } from "../directory/LoadFailure.ts"
+import { failure, type LoadFailure, refuse, unreadable } from "../directory/LoadFailure.ts"
 import * as ModelDirectory from "../directory/ModelDirectory.ts"
 import * as Support from "../config/Support.ts"
 import * as VersionPlan from "./VersionPlan.ts"
@@ -28,6 +29,8 @@ export interface ModelPlan {
   readonly versions: ReadonlyArray<PlannedVersion>
   /** Warnings about unsupported settings of the configuration. */
   readonly warnings: ReadonlyArray<string>
+  /** Changes with any file of the model that belongs to no version, apart from its configuration. */
+  readonly stamp: string
 }
 
 export interface Override {
@@ -44,19 +47,10 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ModelPlan, LoadFailure> {
   const { name, path, unknown } = directory
   for (const other of unknown) {
-    const rule = "versions are numbers above 0, without leading zeros"
-    yield* Effect.logWarning(`Model '${name}': directory '${other}' is ignored, as ${rule}`)
+    const rule = "a version is a number above 0 without leading zeros"
+    yield* Effect.logWarning(`Model '${name}': directory '${other}' is ignored: ${rule}`)
   }
-  const given = yield* Effect.fromResult(override === undefined ? written(directory) : overriding(override.config))
-  yield* refuse(ConfigCheck.identityProblem(given, name))
-  const files = new Set([...directory.versions.values()].flatMap((names) => [...names]))
-  const identified = ConfigDefaults.identified(given, name, files)
-  if (ConfigCheck.isUnspecified(identified)) {
-    return yield* failure(`must specify 'platform' or 'backend' for '${name}'`)
-  }
-  if (override?.isForeign === true && identified.backend === "nereid") {
-    return yield* failure("a script is loaded from a repository, never from files that come with a request")
-  }
+  const identified = yield* Effect.mapError(identify(directory, options, override), unreadable)
   const numbers = VersionPolicy.chosen(identified.versionPolicy, [...directory.versions.keys()])
   for (const version of VersionPolicy.named(identified.versionPolicy)) {
     if (directory.versions.has(version)) continue
@@ -70,7 +64,8 @@ export const make = Effect.fnUntraced(function* (
     numbers,
     Effect.fnUntraced(function* (version) {
       const files = yield* filesOf(version, join(path, String(version)), identified)
-      const plan = yield* Effect.result(VersionPlan.make(files, path, identified, options))
+      const names = directory.versions.get(version) ?? Result.succeed(new Set<string>())
+      const plan = yield* Effect.result(VersionPlan.make(files, names, path, identified, options))
       return { ...files, plan } satisfies PlannedVersion
     }),
   )
@@ -79,7 +74,32 @@ export const make = Effect.fnUntraced(function* (
   // If all versions fail, and the first failure is not about a version's files, the model fails.
   if (first !== undefined && failures.length === versions.length && first.version === undefined) return yield* first
   const config = ConfigDefaults.filled(identified, options.gpus)
-  return { config, versions, warnings: Support.warnings(config) }
+  return { config, versions, warnings: Support.warnings(config), stamp: directory.stamp }
+})
+
+/** Returns the configuration with the model's name and backend, which are known before its versions are read. */
+const identify = Effect.fnUntraced(function* (
+  directory: ModelDirectory.ModelDirectory,
+  { autoComplete }: VersionPlan.PlanOptions,
+  override: Override | undefined,
+): Effect.fn.Return<ModelConfig, LoadFailure> {
+  const { name, path } = directory
+  const given = yield* Effect.fromResult(override === undefined ? written(directory) : overriding(override.config))
+  yield* refuse(ConfigCheck.identityProblem(given, name))
+  const identified = ConfigDefaults.identified(given, name, ModelDirectory.fileNames(directory))
+  if (ConfigCheck.isUnspecified(identified)) {
+    return yield* failure(`must specify 'platform' or 'backend' for '${name}'`)
+  }
+  if (override?.isForeign === true && identified.backend === "nereid") {
+    return yield* failure("a script cannot be loaded from the files of a request")
+  }
+  const hasNone = override === undefined && Result.isSuccess(directory.config) && directory.config.success === undefined
+  // A script may be a model that declares its interface itself.
+  if (hasNone && !autoComplete && identified.backend !== "nereid") {
+    const file = join(path, "config.pbtxt")
+    return yield* failure(`failed to open text file for read ${file}: No such file or directory`)
+  }
+  return identified
 })
 
 /** Returns the files of a version. Models without a model file, such as ensembles, have only a directory. */
@@ -90,7 +110,11 @@ const filesOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<VersionPlan.VersionFiles, LoadFailure> {
   if (platform === "ensemble") return { version, file: folder, stamp: "" }
   const file = defaultModelFilename === "" ? folder : yield* ModelDirectory.below(folder, defaultModelFilename)
-  return { version, file, stamp: yield* ModelDirectory.stamp(folder) }
+  return {
+    version,
+    file,
+    stamp: yield* Effect.catch(ModelDirectory.stamp(folder), ({ message }) => Effect.succeed(message)),
+  }
 })
 
 /** Whether both plans load the same model. */
@@ -102,20 +126,13 @@ export const isSame = (one: ModelPlan, other: ModelPlan): boolean =>
 
 /** Whether a version in both plans would be loaded in the same way, except for its instances. */
 export const isSameModel = (one: ModelPlan, other: ModelPlan): boolean =>
-  equals(ModelConfigSchema, one.config, asLoadedBy(other.config, one.config))
+  one.stamp === other.stamp && equals(ModelConfigSchema, one.config, asLoadedBy(other.config, one.config))
 
 export const hasSameInstances = ({ config: one }: ModelPlan, { config: other }: ModelPlan): boolean =>
   equals(ModelConfigSchema, one, { ...one, instanceGroup: other.instanceGroup })
 
 export const isSameVersion = (one: PlannedVersion, other: PlannedVersion | undefined): boolean =>
-  one.version === other?.version &&
-  one.file === other.file &&
-  one.stamp === other.stamp &&
-  labels(one.plan) === labels(other.plan)
-
-/** Undefined of a version that cannot be loaded. */
-const labels = (plan: PlannedVersion["plan"]): string | undefined =>
-  Result.isSuccess(plan) ? JSON.stringify([...plan.success.labels]) : undefined
+  one.version === other?.version && one.file === other.file && one.stamp === other.stamp
 
 /**
  * Replaces the settings that do not affect how a version is loaded, version policy and instance groups, by those of
@@ -138,6 +155,6 @@ export const written = ({ config }: ModelDirectory.ModelDirectory): Result.Resul
 
 const overriding = (json: string): Result.Result<ModelConfig, LoadFailure> =>
   Result.try({
-    try: () => fromJson(ModelConfigSchema, JSON.parse(json)),
+    try: () => ConfigJson.parse(json),
     catch: (error) => failure(`Invalid config override: ${errorMessage(error)}`),
   })

@@ -1,7 +1,6 @@
 /** Converts the warm-up samples of a configuration to the warm-ups of a model declaration. */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect } from "effect"
-import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { sizeProblem, TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import * as WarmUpInput from "@nereid/core/internal/synthetic/SyntheticTensor"
@@ -17,6 +16,9 @@ export interface ModelWarmUp {
   readonly batchSize: number
   readonly count: number
 }
+
+/** Maximum bytes of a file with an input. */
+const maxSampleBytes = 256 * 1024 * 1024
 
 /** Reads all warm-ups in order; `path` is the model's directory. */
 export const all = Effect.fn("ModelWarmUp.all")(function* (
@@ -34,7 +36,7 @@ export const all = Effect.fn("ModelWarmUp.all")(function* (
     for (const [input, setting] of Object.entries(given)) {
       const failed = (problem: string) =>
         new LoadFailure({ message: `warm-up '${name}' of model '${model}', input '${input}': ${problem}` })
-      if (!inputs.some((other) => other.name === input)) return yield* failed("there is no such input")
+      if (!inputs.some((other) => other.name === input)) return yield* failed("the model has no such input")
       const tensor = yield* Effect.mapError(tensorOf(setting, join(path, "warmup")), failed)
       const problem = sizeProblem(tensor)
       if (problem !== undefined) return yield* failed(problem)
@@ -60,17 +62,16 @@ const tensorOf = Effect.fnUntraced(function* (
   if (!shape.every((extent) => extent >= 1)) return yield* Effect.fail(`its dims [${shape}] must be at least 1 each`)
   const { case: kind, value } = setting.inputDataType
   if (kind === "inputDataFile") {
-    const file = yield* Effect.mapError(ModelDirectory.below(folder, value), ({ message }) => message)
-    const bytes = yield* Effect.tryPromise({
-      try: () => readFile(file),
-      catch: (error) => `cannot read ${file}: ${errorMessage(error)}`,
-    })
+    const bytes = yield* ModelDirectory.below(folder, value).pipe(
+      Effect.flatMap((file) => ModelDirectory.contents(file, maxSampleBytes)),
+      Effect.mapError(({ message }) => message),
+    )
     return new TypedTensor(datatype, shape, bytes)
   }
   const spec = { name: "", datatype, dims: shape, optional: false }
   return yield* Effect.try({
     try: () => WarmUpInput.tensor(spec, shape, kind === "randomData" ? "random" : "zeros", random),
-    catch: (error) => `a tensor of ${datatype}[${shape}] cannot be made: ${errorMessage(error)}`,
+    catch: (error) => `cannot make a tensor ${datatype}[${shape}]: ${errorMessage(error)}`,
   })
 })
 

@@ -2,7 +2,6 @@
  * Contract of a model in a repository, from its configuration, and from its file if that is an ONNX graph. Nothing is
  * loaded, so models of other backends also have a contract if their configuration is complete.
  */
-import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, Result } from "effect"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
@@ -32,10 +31,7 @@ export interface ContractOptions {
 
 /** The names of its models. */
 export const models = (directory: string): Effect.Effect<ReadonlyArray<string>, LoadFailure> =>
-  Effect.try({
-    try: () => ModelDirectory.models(directory).toSorted(),
-    catch: (error) => failure(errorMessage(error)),
-  })
+  Effect.map(ModelDirectory.models(directory), (names) => names.toSorted())
 
 /** Reads the contract of the model with this name. */
 export const read = Effect.fn("RepositoryContract.read")(function* (
@@ -44,11 +40,11 @@ export const read = Effect.fn("RepositoryContract.read")(function* (
   { configName, defaultMaxBatchSize = 4, version }: ContractOptions = {},
 ): Effect.fn.Return<Contract, LoadFailure> {
   const path = join(directory, name)
-  if (!existsSync(path)) return yield* failure("there is no such model")
+  if (!existsSync(path)) return yield* failure("the model does not exist")
   const found = yield* ModelDirectory.read(name, path, configName)
   const given = yield* Effect.fromResult(ModelPlan.written(found))
   yield* refuse(ConfigCheck.identityProblem(given, name))
-  const files = new Set([...found.versions.values()].flatMap((names) => [...names]))
+  const files = ModelDirectory.fileNames(found)
   const identified = ConfigDefaults.identified(given, name, files)
   const number = version ?? VersionPolicy.chosen(identified.versionPolicy, [...found.versions.keys()]).at(-1)
   if (version !== undefined && !found.versions.has(version)) return yield* failure(`it has no version ${version}`)
@@ -57,7 +53,7 @@ export const read = Effect.fn("RepositoryContract.read")(function* (
     file === undefined ? Result.succeed(identified) : ConfigCompletion.complete(identified, file, defaultMaxBatchSize)
   const config = yield* Effect.mapError(Effect.fromResult(completed), failure)
   if (config.input.length === 0 && config.output.length === 0) {
-    return yield* failure("neither a configuration nor a model file tells its inputs and outputs")
+    return yield* failure("neither a configuration nor a model file declares its inputs and outputs")
   }
   yield* refuse(TensorCheck.problem(config))
   return fromConfig(config, yield* VersionPlan.labels(config, path), file)
@@ -71,7 +67,8 @@ const signature = Effect.fnUntraced(function* (
 ) {
   if (version === undefined) return undefined
   const file = yield* ModelDirectory.below(join(path, String(version)), defaultModelFilename)
-  return input.length > 0 && output.length > 0 && !existsSync(file) ? undefined : yield* VersionPlan.signature(file)
+  if (input.length > 0 && output.length > 0 && !existsSync(file)) return undefined
+  return (yield* VersionPlan.source(file)).signature
 })
 
 /**

@@ -2,10 +2,8 @@
  * Plans a version of a model before it is loaded: its configuration, completed from its file and checked, the labels of
  * its classes, and its warm-ups. ModelPlan.ts decides which versions there are.
  */
-import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, Result } from "effect"
-import { readFile } from "node:fs/promises"
-import * as OnnxFile from "@nereid/onnx/internal/OnnxFile"
+import * as ModelSource from "@nereid/onnx/internal/ModelSource"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as ConfigCheck from "../config/ConfigCheck.ts"
 import * as ConfigCompletion from "../config/ConfigCompletion.ts"
@@ -43,20 +41,22 @@ export interface VersionPlan extends VersionFiles {
 }
 
 /**
- * `given`: the configuration of the model, with the backend that runs it. What its file is to blame for is a failure of
- * the version.
+ * `readNames`: the files of the version. `given`: the configuration of the model, with the backend that runs it.
+ * Problems of its file are a failure of the version.
  */
 export const make = Effect.fnUntraced(function* (
   files: VersionFiles,
+  readNames: Result.Result<ReadonlySet<string>, LoadFailure>,
   path: string,
   given: ModelConfig,
   { autoComplete, defaultMaxBatchSize, gpus }: PlanOptions,
 ): Effect.fn.Return<VersionPlan, LoadFailure> {
   const { version, file } = files
   const withVersion = Effect.mapError(({ message }: LoadFailure) => new LoadFailure({ message, version }))
-  yield* withVersion(refuse(Support.backendProblem(given)))
-  const completion = Effect.flatMap(signature(file), (found) =>
-    Effect.fromResult(Result.mapError(ConfigCompletion.complete(given, found, defaultMaxBatchSize), failure)),
+  const names = yield* withVersion(Effect.fromResult(readNames))
+  yield* withVersion(refuse(Support.backendProblem(given, names)))
+  const completion = Effect.flatMap(source(file), ({ signature }) =>
+    Effect.fromResult(Result.mapError(ConfigCompletion.complete(given, signature, defaultMaxBatchSize), failure)),
   )
   const completed = autoComplete && given.backend === "onnxruntime" ? yield* withVersion(completion) : given
   const config = ConfigDefaults.filled(completed, gpus)
@@ -70,18 +70,13 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
-/** The signature of a model file. */
-export const signature = Effect.fnUntraced(function* (file: string) {
-  const bytes = yield* Effect.tryPromise({
-    try: (signal) => readFile(file, { signal }),
-    catch: (error) =>
-      failure(isMissing(error) ? `unable to find '${file}'` : `cannot read ${file}: ${errorMessage(error)}`),
+/** The model file, read without ONNX Runtime. */
+export const source = (file: string): Effect.Effect<ModelSource.ModelSource, LoadFailure> =>
+  Effect.mapError(ModelSource.read(file), (problem) => {
+    if (problem._tag === "NotOnnx") return failure(`${file} is not an ONNX model: ${problem.message}`)
+    const isMissing = problem.code === "ENOENT"
+    return failure(isMissing ? `unable to find '${file}'` : `cannot read ${file}: ${problem.message}`)
   })
-  return yield* Effect.try({
-    try: () => OnnxFile.signature(bytes),
-    catch: (error) => failure(`${file} is not an ONNX model: ${errorMessage(error)}`),
-  })
-})
 
 /** Reads the labels of the classes, by output. */
 export const labels = Effect.fnUntraced(function* ({ output }: ModelConfig, path: string) {
@@ -92,5 +87,3 @@ export const labels = Effect.fnUntraced(function* ({ output }: ModelConfig, path
   }
   return all
 })
-
-const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"

@@ -5,6 +5,7 @@ import { TestClock } from "effect/testing"
 import { Tensor } from "@nereid/core"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { callModel, open, scripts } from "../Repository.fixture.ts"
+import * as ModelScript from "./ModelScript.ts"
 
 const tensors = `
   input { name: "X" data_type: TYPE_FP32 dims: 1 }
@@ -14,6 +15,7 @@ const tensors = `
 const received: Array<unknown> = []
 Reflect.set(globalThis, "told", (subject: unknown) => received.push(subject))
 Reflect.set(globalThis, "make", Tensor.make)
+Reflect.set(globalThis, "script", ModelScript)
 
 const scaling = `
 interface State { readonly by: number }
@@ -62,7 +64,7 @@ describe("a script", () => {
     }),
   )
 
-  it.live("is told what Triton's Python backend tells, as strings, too", () =>
+  it.live("receives the arguments of Triton's Python backend, also as strings", () =>
     Effect.gen(function* () {
       received.length = 0
       const script = `export default {
@@ -119,7 +121,7 @@ describe("a script", () => {
         [x(2, 1), undefined],
       ]
       yield* Effect.forEach(requests, (inputs) => callModel(model(), inputs), { concurrency: "unbounded" })
-      expect(received.splice(0)).toEqual([["X1,1", "X2,1"], ["X2,1 Z2,1"], ["X1,2"]])
+      expect(received.splice(0)).toEqual([["X1,1"], ["X2,1 Z2,1"], ["X1,2"], ["X2,1"]])
     }),
   )
 
@@ -155,19 +157,20 @@ it.live("a script of batches that answers too few fails all of them", () =>
       `max_batch_size: 2 dynamic_batching {} ${tensors}`,
     )
     const failed = yield* Effect.flip(callModel(model(), [one(1)]))
-    expect(failed.message).toContain("returned 0 results to a batch of 1 requests")
+    expect(failed.message).toContain("returned 0 results for a batch of 1 requests")
   }),
 )
 
-describe("what goes wrong in a script", () => {
+describe("an error in a script", () => {
   const executing = (body: string) => `export default { execute: ${body} }`
 
   it.live.each([
     ["throws", executing("() => { throw new Error('broken') }"), "broken"],
     ["answers one request with an error", executing("() => [new Error('not this one')]"), "not this one"],
-    ["answers too few", executing("() => []"), "returned 0 results to a batch of 1 requests"],
-    ["answers without an output", executing("() => [{}]"), "'Y'"],
-    ["answers nothing", executing("() => undefined"), ""],
+    ["answers too few", executing("() => []"), "returned 0 results for a batch of 1 requests"],
+    ["answers a text", executing("() => ['Y']"), "'Y'"],
+    ["answers nothing", executing("() => undefined"), "execute must return an array with one response per request"],
+    ["answers an iterator", executing("(requests) => requests.values()"), "execute must return an array"],
   ] as const)("is the failure of the request where it %s", ([, script, message]) =>
     Effect.gen(function* () {
       const { model } = yield* openScript(script, `max_batch_size: 2 ${tensors}`)
@@ -180,7 +183,17 @@ describe("what goes wrong in a script", () => {
   it.live.each([
     ["does not parse", "export default {", /cannot load .*model\.ts: /],
     ["throws as it is imported", "throw new Error('no weights')", /cannot load .*model\.ts: no weights/],
-    ["exports nothing", "export const execute = () => []", /must export a script by default/],
+    [
+      "streams its responses",
+      "export default { execute: function* () {} }",
+      /model\.ts streams its responses, but config\.pbtxt does not have model_transaction_policy \{ decoupled: true \}: add /,
+    ],
+    [
+      "is made for a stream",
+      "export default globalThis.script.stream({ execute: () => [] })",
+      /model\.ts streams its responses, but .*: add that line, or write ModelScript\.define\(/,
+    ],
+    ["exports nothing", "export const execute = () => []", /must export a script from ModelScript/],
     [
       "does not initialize",
       "export default { initialize: () => { throw new Error('no memory') }, execute: () => [] }",
@@ -194,7 +207,7 @@ describe("what goes wrong in a script", () => {
   )
 })
 
-it.effect("one that takes long to begin is told, as nothing is served until it has", () =>
+it.effect("logs a script that starts slowly, because nothing is served until it has started", () =>
   Effect.gen(function* () {
     const fixture = yield* repository
     const started = yield* Deferred.make<() => void>()

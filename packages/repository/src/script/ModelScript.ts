@@ -6,6 +6,9 @@ import type { HandledRequest, Tensor } from "@nereid/core"
 import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import type { ModelConfig } from "@nereid/protocol/model_config"
+import * as ScriptKind from "./ScriptKind.ts"
+import type { ScriptLogger } from "./ScriptLogger.ts"
+import type { ScriptMetrics } from "./ScriptMetrics.ts"
 
 /** Arguments of `initialize`. */
 export interface Arguments {
@@ -25,6 +28,10 @@ export interface Arguments {
    * passes on its deadline, id and cancellation: `await request.run(models.inferBatch("bert", { ids }))`.
    */
   readonly models: NamedCalls
+  /** Log of the server. The server's log settings choose the levels that are written. */
+  readonly logger: ScriptLogger
+  /** Counters, gauges and histograms of the model, which /metrics shows. Declare them in `initialize`. */
+  readonly metrics: ScriptMetrics
   /** The same arguments in the form of Triton's Python backend, for ported code. */
   readonly args: StringArguments
 }
@@ -43,13 +50,17 @@ export interface StringArguments {
 
 export interface Request extends HandledRequest {
   /**
-   * Inputs by name, without omitted optional ones. Axis 0 is the rows of the request; 1 for a model that does not
-   * batch.
+   * Inputs by name, without omitted optional ones. If the model batches, axis 0 is the rows of the request; otherwise
+   * tensors have the shapes of the configuration.
    */
   readonly inputs: { readonly [name: string]: Tensor.Any }
 }
 
-/** Outputs of one request by name, with as many rows as the request. */
+/**
+ * Outputs of one request by name. If the model batches, axis 0 has as many rows as the request, or any number in a
+ * stream. Outputs may be left out; undeclared and unrequested ones are dropped. Dims that the configuration leaves open
+ * (-1) are not checked.
+ */
 export type Outputs = Readonly<Record<string, TypedTensor>>
 
 /** Outputs of a request, or the error that the request fails with. */
@@ -68,6 +79,7 @@ interface Life<State> {
   readonly finalize?: (state: State) => void | PromiseLike<void>
 }
 
+/** The methods of a scripted model. */
 export interface ModelScript<State = unknown> extends Life<State> {
   /**
    * Executes a batch. Returns one answer for each request, in order. A thrown error fails all requests of the batch.
@@ -83,9 +95,10 @@ export interface ModelScript<State = unknown> extends Life<State> {
 /** Script of a model whose configuration has `model_transaction_policy { decoupled: true }`. */
 export interface StreamScript<State = unknown> extends Life<State> {
   /**
-   * Executes one request of one row. Returns any number of responses, as a generator or other iterable; each is sent at
-   * once. A slow client applies backpressure. A client that disconnects ends the iteration at its next yield and aborts
-   * `request.signal`. A thrown error fails the request.
+   * Executes one request, of any number of rows. Returns any number of responses, as a generator or other iterable;
+   * each is sent at once. A slow client applies backpressure. A client that disconnects ends the iteration at its next
+   * yield and aborts `request.signal`. A thrown error fails the request, with its message. A response parameter belongs
+   * to the next response.
    */
   readonly execute: (request: Request, state: State) => Iterable<Outputs> | AsyncIterable<Outputs>
 }
@@ -103,7 +116,10 @@ export interface StreamScript<State = unknown> extends Life<State> {
  * })
  * ```
  */
-export const define = <State = undefined>(script: ModelScript<State>): ModelScript<State> => script
+export const define = <State = undefined>(script: ModelScript<State>): ModelScript<State> => {
+  ScriptKind.mark(script, "batch")
+  return script
+}
 
 /**
  * Types a script with any number of responses:
@@ -111,9 +127,12 @@ export const define = <State = undefined>(script: ModelScript<State>): ModelScri
  * ```ts
  * export default ModelScript.stream({
  *   execute: function* ({ inputs: { COUNT } }) {
- *     for (let i = 0; i < Number(COUNT?.data[0]); i++) yield { NUMBER: Tensor.make("INT32", [1, 1], Int32Array.of(i)) }
+ *     for (let i = 0; i < Number(COUNT?.data[0]); i++) yield { NUMBER: Tensor.make("INT32", [1], Int32Array.of(i)) }
  *   },
  * })
  * ```
  */
-export const stream = <State = undefined>(script: StreamScript<State>): StreamScript<State> => script
+export const stream = <State = undefined>(script: StreamScript<State>): StreamScript<State> => {
+  ScriptKind.mark(script, "stream")
+  return script
+}

@@ -28,7 +28,7 @@ export const layer = (
   const found = RepositoryContract.fromConfig(config, labels)
   const differences = compare(Contract.fromDefinition(model.definition), found, "same")
   if (differences.length > 0) {
-    const message = `the configuration is not what ${file} declares: ${differences.map(print).join("; ")}`
+    const message = `the configuration differs from ${file}: ${differences.map(print).join("; ")}`
     return Layer.effectContext(Effect.fail(new LoadFailure({ message })))
   }
   const built = ExportedModels.build([model], [first, ...others]).pipe(
@@ -38,7 +38,7 @@ export const layer = (
       const running = typed.model
       const isDecoupled = config.modelTransactionPolicy?.decoupled === true
       if (running.calls.decoupled !== isDecoupled) {
-        const message = `the configuration has the model ${isDecoupled ? "" : "not "}decoupled, unlike ${file}`
+        const message = `the configuration declares the model as ${isDecoupled ? "" : "not "}decoupled, unlike ${file}`
         return Effect.fail(new LoadFailure({ message }))
       }
       const useless = withoutEffect(config, running)
@@ -49,7 +49,7 @@ export const layer = (
       if (useless.length === 0) return provided
       const features = useless.join(", ")
       const warning = Effect.logWarning(
-        `Model '${config.name}': its configuration's ${features} has no effect, as ${file} says otherwise`,
+        `Model '${config.name}': ${features} of the configuration has no effect, because ${file} overrides it`,
       )
       return Effect.andThen(warning, provided)
     }),

@@ -1,22 +1,24 @@
 /** Converts the script of a module to a model layer, on the thread that imports the module. */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
-import { Effect, type Layer, Result } from "effect"
+import { Effect, type Layer, type Scope } from "effect"
 import { createHash } from "node:crypto"
-import { realpath } from "node:fs/promises"
 import { pathToFileURL } from "node:url"
-import { type HandledRequest, InstanceContext, Model } from "@nereid/core"
-import type { Fields } from "@nereid/core/internal/model/Field"
+import { InstanceContext } from "@nereid/core"
+import * as ScriptHandler from "@nereid/core/internal/handler/ScriptHandler"
+import * as Files from "@nereid/onnx/internal/file/Files"
 import * as MessageJson from "@nereid/core/internal/codec/protobuf/MessageJson"
 import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { GroupOptions } from "@nereid/core/internal/instance/InstancePlan"
 import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
-import { type AnyTensor, reshape, TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import type { RepositoryModelClass } from "../config/Declaration.ts"
 import * as ImportProblem from "./ImportProblem.ts"
 import { LoadFailure } from "../directory/LoadFailure.ts"
 import type { VersionFiles, VersionPlan } from "../plan/VersionPlan.ts"
-import type { Answer, Arguments, ModelScript, Outputs, Request, StreamScript } from "./ModelScript.ts"
+import type { Arguments, ModelScript, Outputs, StreamScript } from "./ModelScript.ts"
+import * as ScriptKind from "./ScriptKind.ts"
+import * as ScriptLogger from "./ScriptLogger.ts"
+import * as ScriptMetrics from "./ScriptMetrics.ts"
 import type { ScriptProbe } from "./ScriptProbe.ts"
 
 interface Options extends ServingOptions {
@@ -46,20 +48,21 @@ export const layer = Effect.fnUntraced(function* (
     const script = yield* scriptOf<StreamScript>(module, plan)
     const handler = Effect.map(
       instanceState(script, environment),
-      (state) => (inputs: Record<string, unknown>, request: HandledRequest) =>
-        responses(script.execute(Object.assign(request, { inputs: withRow(inputs) }), state)),
+      (state) => (request: ScriptHandler.ScriptRequest) => responses(script.execute(request, state)),
     )
     const { responseCache: _, ...streamOptions } = options
-    return Model.stream(declared, handler, streamOptions)
+    return ScriptHandler.streams(declared, handler, streamOptions)
   }
   const script = yield* scriptOf<ModelScript>(module, plan)
   const handler = Effect.map(
     instanceState(script, environment),
-    (state) => async (requests: ReadonlyArray<Model.ModelRequest<Fields>>) =>
-      // Each tensor has one datatype, whichever that is.
-      (await script.execute(requests as ReadonlyArray<Request>, state)).map(result),
+    (state) => async (requests: ReadonlyArray<ScriptHandler.ScriptRequest>) => {
+      const answers: unknown = await script.execute(requests, state)
+      if (!Array.isArray(answers)) throw new Error("execute must return an array with one response per request")
+      return answers
+    },
   )
-  return Model.requests(declared, handler, options)
+  return ScriptHandler.batches(declared, handler, options)
 })
 
 /** The state of an instance, until it ends. */
@@ -70,6 +73,7 @@ const instanceState = Effect.fnUntraced(function* (
   const failing = (step: string) => (error: unknown) =>
     new LoadFailure({ message: `${step} of ${file} has failed: ${errorMessage(error)}` })
   const { name, kind, gpu } = yield* InstanceContext
+  const context = yield* Effect.context<InstanceContext | Scope.Scope>()
   const args: Arguments = {
     modelName: config.name,
     modelVersion: String(version),
@@ -79,6 +83,8 @@ const instanceState = Effect.fnUntraced(function* (
     modelInstanceKind: kind,
     modelInstanceDeviceId: gpu,
     models,
+    logger: ScriptLogger.make(context),
+    metrics: ScriptMetrics.make(context),
     args: {
       model_config: JSON.stringify(MessageJson.print(ModelConfigSchema, config)),
       model_instance_kind: kind,
@@ -97,7 +103,10 @@ const instanceState = Effect.fnUntraced(function* (
       ),
   )
   if (isReady !== undefined) {
-    if (probe === undefined) yield* Effect.logWarning(`isReady of ${file} is asked by nobody, in a thread of its own`)
+    if (probe === undefined)
+      yield* Effect.logWarning(
+        `isReady of ${file} has no effect: a script in a worker thread is ready while its thread runs`,
+      )
     else yield* probe.add(name, () => isReady(state))
   }
   return state
@@ -106,14 +115,27 @@ const instanceState = Effect.fnUntraced(function* (
 /** Exports of a module, by name. */
 export type Module = Readonly<Record<string, unknown>>
 
-export const load = Effect.fn("Script.load")(function* ({
-  file,
-  stamp,
-}: VersionFiles): Effect.fn.Return<Module, LoadFailure> {
+/** Maximum bytes of a module. */
+const maxModuleBytes = 64 * 1024 * 1024
+
+/**
+ * Checks that Node may import a file, which it reads whatever it is, and returns its path without links. Node resolves
+ * links itself, once for each path: one that leads elsewhere now would lead to the old file.
+ */
+export const locate = (file: string): Effect.Effect<string, LoadFailure> =>
+  Files.check(file, maxModuleBytes).pipe(
+    Effect.andThen(Files.realPath(file)),
+    Effect.mapError(({ message }) => new LoadFailure({ message: `cannot load ${file}: ${message}` })),
+  )
+
+/** `realPath` is from `locate`. */
+export const load = Effect.fn("Script.load")(function* (
+  { file, stamp }: VersionFiles,
+  realPath: string,
+): Effect.fn.Return<Module, LoadFailure> {
   return yield* Effect.tryPromise({
     try: async (): Promise<Module> => {
-      // Node resolves links itself, once for each path: one that leads elsewhere now would lead to the old file.
-      const url = pathToFileURL(await realpath(file))
+      const url = pathToFileURL(realPath)
       // Another address for other contents: a module is never loaded twice from the same one.
       url.searchParams.set("version", createHash("sha256").update(stamp).digest("hex").slice(0, 16))
       return import(url.href)
@@ -122,45 +144,29 @@ export const load = Effect.fn("Script.load")(function* ({
   })
 })
 
-/** Both kinds of script look alike, so the configuration decides. */
+/** The configuration decides which kind of script it is; one that is known to be of the other kind is refused. */
 const scriptOf = <S extends ModelScript | StreamScript>(
   { default: script }: Module,
-  { file }: VersionFiles,
+  { file, config }: Omit<VersionPlan, "warmUp">,
 ): Effect.Effect<S, LoadFailure> => {
-  if (isScript<S>(script)) return Effect.succeed(script)
-  const message = `${file} must export a script by default, as ModelScript makes it, or the model's class and its layer`
+  if (isScript<S>(script)) {
+    const isDecoupled = config.modelTransactionPolicy?.decoupled === true
+    const problem = ScriptKind.problem(ScriptKind.of(script), isDecoupled)
+    return problem === undefined
+      ? Effect.succeed(script)
+      : Effect.fail(new LoadFailure({ message: `${file} ${problem}` }))
+  }
+  const message = `${file} must export a script from ModelScript as its default, or the class of the model and its layer`
   return Effect.fail(new LoadFailure({ message }))
 }
 
 const isScript = <S extends ModelScript | StreamScript>(value: unknown): value is S =>
   typeof value === "object" && value !== null && "execute" in value && typeof value.execute === "function"
 
-/** Tensors with the one row that a request to a decoupled model has, along axis 0. */
-const withRow = (inputs: Record<string, unknown>) =>
-  Object.fromEntries(
-    Object.entries(inputs).flatMap(([name, tensor]) =>
-      tensor instanceof TypedTensor ? [[name, reshape(tensor, [1, ...tensor.shape]) as AnyTensor]] : [],
-    ),
-  )
-
 const responses = async function* (outputs: Iterable<Outputs> | AsyncIterable<Outputs>) {
-  if (!isIterable(outputs)) throw new Error("execute must be a generator, or return what can be iterated")
-  for await (const one of outputs) yield withoutRow(one)
+  if (!isIterable(outputs)) throw new Error("execute must be a generator or return an iterable")
+  yield* outputs
 }
 
 const isIterable = (value: unknown): boolean =>
   typeof value === "object" && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
-
-/** Removes the row axis. Values that are not tensors are reported later, by name. */
-const withoutRow = (outputs: Outputs) =>
-  Object.fromEntries(
-    Object.entries(outputs).map(([name, tensor]) => {
-      if (!(tensor instanceof TypedTensor)) return [name, tensor]
-      if (tensor.shape[0] === 1) return [name, reshape(tensor, tensor.shape.slice(1))]
-      throw new Error(`output '${name}' of a response has shape [${tensor.shape}], and not one row along axis 0`)
-    }),
-  )
-
-/** The outcome of one request. The outputs are checked against the signature later. */
-const result = (output: Answer): Result.Result<Model.Batched<Fields>, Error> =>
-  output instanceof Error ? Result.fail(output) : Result.succeed(output as Model.Batched<Fields>)

@@ -1,4 +1,4 @@
-/** Scripts of a repository that ask other models by their names, on behalf of the requests that they answer. */
+/** Scripts of a repository that call other models by name for their requests. */
 import { expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"
@@ -6,6 +6,7 @@ import type { Request, Response } from "@nereid/core/internal/request/Request"
 import { infer, stream } from "@nereid/core/internal/running/CallableModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { open } from "../Repository.fixture.ts"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
 const config = (more: string) => `
   max_batch_size: 4 ${more}
@@ -79,7 +80,7 @@ const opened = Effect.gen(function* () {
   return { registry, model, entered, left }
 })
 
-it.live("a script asks a model of its repository, and its questions share the batches of that one", () =>
+it.live("a script calls a model of its repository, and its calls share batches", () =>
   Effect.gen(function* () {
     const { model, registry } = yield* opened
     const responses = yield* Effect.forEach([1, 2, 3, 4], (value) => infer(model.calls, request("plus", value)), {
@@ -94,15 +95,19 @@ it.live("a script asks a model of its repository, and its questions share the ba
 it.live("its questions have the id and the deadline of the request, and end with it", () =>
   Effect.gen(function* () {
     const { model, entered, left } = yield* opened
-    const deadline = Date.now() + 60_000
+    const begun = Date.now()
+    const deadline = MonotonicTime.millis() + 60_000
     const waiting = yield* Effect.forkChild(infer(model.calls, request("slow", 1, { id: "outer", deadline })))
-    expect(yield* Deferred.await(entered)).toEqual({ id: "outer", deadline })
+    const seen = yield* Deferred.await(entered)
+    expect(seen).toEqual({ id: "outer", deadline: expect.any(Number) })
+    expect(seen.deadline).toBeGreaterThanOrEqual(begun + 59_990)
+    expect(seen.deadline).toBeLessThanOrEqual(Date.now() + 60_000)
     yield* Fiber.interrupt(waiting)
     yield* Deferred.await(left)
   }),
 )
 
-it.live("what the other model refuses keeps its kind", () =>
+it.live("an error of the called model keeps its tag", () =>
   Effect.gen(function* () {
     const { model } = yield* opened
     const refused = (to: string) =>

@@ -17,7 +17,7 @@ it.effect("an instance that does not answer within five seconds is not ready", (
   }),
 )
 
-it.effect("one that is gone is not asked", () =>
+it.effect("does not probe a removed instance", () =>
   Effect.gen(function* () {
     const probe = new ScriptProbe()
     yield* Effect.scoped(probe.add("m_0_0", () => false))

@@ -33,6 +33,6 @@ const checkTimeout = "5 seconds"
 
 const checkReadiness = (name: string, check: ReadinessCheck): Effect.Effect<boolean> =>
   Effect.tryPromise({ try: async () => (await check()) === true, catch: errorMessage }).pipe(
-    Effect.timeoutOrElse({ duration: checkTimeout, orElse: () => Effect.fail(`no answer within ${checkTimeout}`) }),
+    Effect.timeoutOrElse({ duration: checkTimeout, orElse: () => Effect.fail(`no response within ${checkTimeout}`) }),
     Effect.catch((problem) => Effect.as(Effect.logError(`isReady of ${name} has failed: ${problem}`), false)),
   )

@@ -116,7 +116,7 @@ it.live("a change of instances is made in place, and what it imports is read ane
   }),
 )
 
-it.live("another model cannot be asked from there", () =>
+it.live("cannot call another model", () =>
   Effect.gen(function* () {
     const callingScript = script(
       "(requests, models) => Promise.all(requests.map(({ inputs, run }) => run(models.inferBatch('other', inputs)).catch((error) => error)))",
@@ -125,7 +125,7 @@ it.live("another model cannot be asked from there", () =>
     const { model } = yield* openScript(callingScript, threads(), "model.js")
     expect(yield* Effect.flip(infer(model().calls, request(1)))).toMatchObject({
       _tag: "Unsupported",
-      message: "model 'other' cannot be asked by a script in a thread of its own",
+      message: "model 'other' cannot be called by a script in a worker thread",
     })
   }),
 )
@@ -144,7 +144,7 @@ it.live.each([
     "",
     /cannot load .*: .* 'nothing' \(\/.*\/m\/1\/model\.js:1\)$/,
   ],
-  ["a module that exports no script", "export const execute = () => []", "", /must export a script by default/],
+  ["a module that exports no script", "export const execute = () => []", "", /must export a script from ModelScript/],
   [
     "a script that does not initialize",
     script("() => []", "initialize: () => { throw new Error('no memory') },"),

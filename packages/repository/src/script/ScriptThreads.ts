@@ -24,10 +24,11 @@ export const isWanted = ({ parameters }: ModelConfig): Result.Result<boolean, st
 /** Provides the model. Only the threads import the script, and detect whether it is one. */
 export const layer = (
   { config, path, labels, version, file, stamp }: VersionPlan,
+  realPath: string,
   declared: RepositoryModelClass,
   options: ServingOptions & { readonly instances: ReadonlyArray<GroupOptions> },
 ): Layer.Layer<unknown, { readonly message: string }> => {
-  const data: ScriptData = { config: toBinary(ModelConfigSchema, config), path, labels, version, file, stamp }
+  const data: ScriptData = { config: toBinary(ModelConfigSchema, config), path, labels, version, file, stamp, realPath }
   const built = Layer.build(
     Worker.layer()(declared, import.meta.resolve("@nereid/repository/internal/script/thread"), { ...options, data }),
   )
@@ -43,10 +44,12 @@ const failure = ({ reason }: Worker.WorkerLoadError) => new LoadFailure({ messag
 interface ScriptData extends Omit<VersionPlan, "config" | "warmUp"> {
   /** A message, which as an object could not be cloned. */
   readonly config: Uint8Array
+  /** Path of the file without links. */
+  readonly realPath: string
 }
 
 /** Returns the plan of the script in the thread, from the data that `layer` passed. */
-export const planOf = (data: unknown): Omit<VersionPlan, "warmUp"> => {
+export const planOf = (data: unknown) => {
   const { config, ...others } = data as ScriptData
-  return { ...others, config: fromBinary(ModelConfigSchema, config) }
+  return { ...others, config: fromBinary(ModelConfigSchema, config) } satisfies Omit<VersionPlan, "warmUp">
 }

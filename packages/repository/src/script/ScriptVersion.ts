@@ -28,8 +28,10 @@ export const make = Effect.fn("ScriptVersion.make")(function* (
 ): Effect.fn.Return<ScriptVersion, LoadFailure> {
   const options = { ...serving, instances: InstanceGroups.options(plan.config) }
   const isThreaded = Result.mapError(ScriptThreads.isWanted(plan.config), failure)
-  if (yield* Effect.fromResult(isThreaded)) return { layer: ScriptThreads.layer(plan, declared, options) }
-  const module = yield* Script.load(plan)
+  const wantsThreads = yield* Effect.fromResult(isThreaded)
+  const realPath = yield* Script.locate(plan.file)
+  if (wantsThreads) return { layer: ScriptThreads.layer(plan, realPath, declared, options) }
+  const module = yield* Script.load(plan, realPath)
   const exported = module["default"] === undefined ? ModuleVersion.layer(plan, module) : undefined
   if (exported !== undefined) return { layer: exported }
   const probe = new ScriptProbe()

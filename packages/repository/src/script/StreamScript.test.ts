@@ -5,6 +5,7 @@ import { Tensor } from "@nereid/core"
 import { stream } from "@nereid/core/internal/running/CallableModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { scripts } from "../Repository.fixture.ts"
+import * as ModelScript from "./ModelScript.ts"
 
 const config = `
   model_transaction_policy { decoupled: true }
@@ -22,6 +23,7 @@ Reflect.set(globalThis, "told", (subject: unknown) => {
   if (subject === "ended") ended.resolve()
 })
 Reflect.set(globalThis, "make", Tensor.make)
+Reflect.set(globalThis, "script", ModelScript)
 
 const one = `(i) => ({ I: globalThis.make("INT32", [1, 1], Int32Array.of(i)) })`
 
@@ -88,11 +90,12 @@ describe("a decoupled script", () => {
     }),
   )
 
-  it.live("has its tensors with one row in front, also where the model does not batch", () =>
+  it.live("has tensors without a row axis where the model does not batch", () =>
     Effect.gen(function* () {
-      const { responses } = yield* serving(counting("{ globalThis.told(N.shape); yield one(i) }"), "")
-      expect(yield* Stream.runCollect(responses(2))).toEqual([0, 1])
-      expect(received).toEqual([[1, 1], [1, 1], "ended"])
+      const echo = "{ globalThis.told(N.shape); yield { I: N } }"
+      const { responses } = yield* serving(counting(echo), "")
+      expect(yield* Stream.runCollect(responses(2))).toEqual([2, 2])
+      expect(received).toEqual([[1], [1], "ended"])
     }),
   )
 
@@ -120,11 +123,10 @@ describe("a decoupled script", () => {
 
   it.live.each([
     ["nothing that can be iterated", "export default { execute: () => 7 }", "execute must be a generator"],
-    ["a response without an output", "export default { execute: () => [{}] }", "'I'"],
     [
-      "a response of two rows",
-      `export default { execute: () => [{ I: globalThis.make("INT32", [2, 1], Int32Array.of(1, 2)) }] }`,
-      "output 'I' of a response has shape [2,1], and not one row along axis 0",
+      "a response of another datatype",
+      `export default { execute: () => [{ I: globalThis.make("FP32", [1, 1], Float32Array.of(1)) }] }`,
+      "output 'I' of model 'm': wrong datatype: declared as INT32[-1,1], got FP32[1,1]",
     ],
     ["a response that is none", "export default { execute: () => [undefined] }", ""],
   ] as const)("fails the request where it returns %s", ([, script, message]) =>
@@ -135,11 +137,38 @@ describe("a decoupled script", () => {
     }),
   )
 
-  it.live("refuses a request of several rows", () =>
+  it.live("has all rows of a request", () =>
     Effect.gen(function* () {
-      const { responses } = yield* serving(counting())
-      const failed = yield* Effect.flip(Stream.runCollect(responses(1, 2)))
-      expect(failed.message).toContain("inference request batch-size must be <= 1 for 'm'")
+      const { responses } = yield* serving(counting("{ globalThis.told(N.shape); yield { I: N } }"))
+      expect(yield* Stream.runCollect(responses(1, 2))).toEqual([1])
+      expect(received).toEqual([[2, 1], "ended"])
+    }),
+  )
+
+  it.live("may leave out outputs", () =>
+    Effect.gen(function* () {
+      const { responses } = yield* serving("export default { execute: () => [{}] }")
+      expect(yield* Stream.runCollect(responses(1))).toEqual([undefined])
     }),
   )
 })
+
+it.live.each([
+  ["is made for batches", "export default globalThis.script.define({ execute: () => [] })"],
+  ["gives a promise", "export default { execute: async (requests) => requests.map(() => new Error('no')) }"],
+] as const)("the model is unavailable where its script %s, and the reason says which line to change", ([, script]) =>
+  Effect.gen(function* () {
+    const { index } = yield* openScript(script, config)
+    const reason = expect.stringMatching(
+      /model\.ts answers batches, but config\.pbtxt has model_transaction_policy \{ decoupled: true \}: remove that line, or write ModelScript\.stream\(/,
+    )
+    expect(index()).toMatchObject([{ state: "UNAVAILABLE", reason }])
+  }),
+)
+
+it.live("a script that is made for a stream streams", () =>
+  Effect.gen(function* () {
+    const { index } = yield* openScript("export default globalThis.script.stream({ execute: () => [] })", config)
+    expect(index()).toMatchObject([{ state: "READY" }])
+  }),
+)

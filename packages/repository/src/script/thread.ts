@@ -8,7 +8,7 @@ import * as Script from "./Script.ts"
 import * as ScriptThreads from "./ScriptThreads.ts"
 
 const refusal = (name: string) =>
-  new Unsupported({ message: `model '${name}' cannot be asked by a script in a thread of its own` })
+  new Unsupported({ message: `model '${name}' cannot be called by a script in a worker thread` })
 
 /** The models of the server are on its own thread. */
 const models: NamedCalls = {
@@ -21,6 +21,10 @@ const models: NamedCalls = {
 export default Layer.unwrap(
   Effect.gen(function* () {
     const plan = ScriptThreads.planOf(yield* Worker.WorkerData)
-    return yield* Script.layer(yield* Script.load(plan), { plan, declared: Declaration.make(plan), models }, {})
+    return yield* Script.layer(
+      yield* Script.load(plan, plan.realPath),
+      { plan, declared: Declaration.make(plan), models },
+      {},
+    )
   }),
 )

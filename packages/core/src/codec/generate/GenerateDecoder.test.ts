@@ -125,9 +125,23 @@ describe("the object", () => {
     expect([id, inputs.map(({ name }) => name), parameters]).toEqual(["", ["id", "parameters"], { k: 3n }])
   })
 
-  it("a parameter or id that stands twice is the first; an input that stands twice is there twice", () => {
-    const { id, parameters, inputs } = accepted('{"id":"a","k":1,"TEXT":"x","id":"b","k":2,"TEXT":"y"}', text)
-    expect([id, parameters, inputs.length]).toEqual(["a", { k: 1n }, 2])
+  it("refuses duplicate parameters and ids, and leaves duplicate inputs to validation", () => {
+    for (const [key, document] of [
+      ["id", '{"id":"a","id":"a"}'],
+      ["k", '{"k":1,"k":1}'],
+      ["k", '{"k":1,"\\u006b":2}'],
+      ["parameters", '{"parameters":{},"parameters":{}}'],
+    ] as const) {
+      expect(refused(document, text)).toContain(
+        `InvalidRequest: failed to parse the request JSON buffer: Duplicate object member '${key}' at`,
+      )
+    }
+    expect(refused('{"parameters":{"k":1,"k":2}}', text)).toContain("Duplicate object member 'k' at 25")
+    expect(accepted('{"TEXT":"x","TEXT":"y"}', text).inputs.length).toBe(2)
+  })
+
+  it("of a parameter at the top level and under parameters, the first counts", () => {
+    expect(accepted('{"k":1,"parameters":{"k":2}}', text).parameters).toEqual({ k: 1n })
   })
 
   it("names that are special in JavaScript are names", () => {
@@ -139,7 +153,7 @@ describe("the object", () => {
     ])
   })
 
-  it("refuses parameters that are none, with the keyword where they are nested", () => {
+  it("refuses invalid parameters, with the keyword if nested", () => {
     const rule = "It should be either 'int', 'bool', or 'string'."
     const cases = [
       ['{"parameters":5}', "InvalidRequest: Expected JSON object for keyword: 'parameters'"],
@@ -174,7 +188,7 @@ describe("the object", () => {
     for (const [body, message] of cases) expect(refused(body), body).toBe(message)
   })
 
-  it("C15: what is no JSON is refused as infer refuses it, wherever it breaks off", () => {
+  it("C15: refuses invalid JSON like infer, at any position", () => {
     expect(refused("")).toBe("MalformedRequest: failed to parse the request JSON buffer: The document is empty. at 0")
     const whole = '{"id":"a","TEXT":["x"],"parameters":{"k":[}'
     for (let end = 1; end < whole.length; end++) {

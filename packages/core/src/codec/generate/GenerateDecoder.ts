@@ -7,6 +7,7 @@ import type { Result } from "effect"
 import { type InferenceError, InvalidRequest } from "../../error/InferenceError.ts"
 import { readTensor } from "./GenerateTensor.ts"
 import type { Parameter } from "../../request/Request.ts"
+import { DistinctKeys } from "../json/DistinctKeys.ts"
 import { caught, maxElements, readString, tooMany, wrongKind, wrongType } from "../json/JsonMembers.ts"
 import { invalidType, readParameter } from "../json/JsonParameter.ts"
 import { JsonReader } from "../json/JsonReader.ts"
@@ -15,8 +16,8 @@ import type { ModelInterface } from "../../wire/ModelInterface.ts"
 import type { WireRequest, WireTensor } from "../../wire/WireRequest.ts"
 
 /**
- * Reads the body of a request for `model`. Where a parameter or the id stands twice, the first counts; an input that
- * stands twice is there twice, for Validation.ts to refuse.
+ * Reads the body of a request for `model`. Refuses duplicate keys of an object, but leaves duplicate inputs to
+ * Validation.ts. If a parameter is at the top level and in `parameters`, the first one counts.
  */
 export const decodeGenerate = (
   body: Uint8Array,
@@ -44,12 +45,12 @@ export const decodeGenerate = (
     }
 
     if (reader.kind() !== "object") wrongKind(reader, "request", "object")
+    const keys = new DistinctKeys()
     reader.object((key) => {
-      if (key === "parameters") readNested(reader, member)
-      else if (key === "id" && !specs.has(key)) {
-        const given = readString(reader, key)
-        id ??= given
-      } else member(key)
+      if (key === "parameters" || !specs.has(key)) keys.add(reader, key)
+      if (key === "parameters") readNested(reader, specs, member)
+      else if (key === "id" && !specs.has(key)) id = readString(reader, key)
+      else member(key)
     })
     reader.end()
     return {
@@ -65,14 +66,18 @@ export const decodeGenerate = (
 const keyword = "'parameters'"
 
 /** Reads the members of the object under `parameters`. Errors name the object. */
-const readNested = (reader: JsonReader, member: (key: string) => void): void => {
+const readNested = (reader: JsonReader, specs: ReadonlyMap<string, unknown>, member: (key: string) => void): void => {
   if (reader.kind() !== "object") {
     // A syntax error comes first.
     reader.skip()
     throw new InvalidRequest({ message: `Expected JSON object for keyword: ${keyword}` })
   }
   try {
-    reader.object(member)
+    const keys = new DistinctKeys()
+    reader.object((key) => {
+      if (!specs.has(key)) keys.add(reader, key)
+      member(key)
+    })
   } catch (error) {
     if (!(error instanceof InvalidRequest)) throw error
     throw new InvalidRequest({ message: `Converting keyword: ${keyword}: ${error.message}` })

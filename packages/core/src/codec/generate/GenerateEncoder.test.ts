@@ -54,7 +54,7 @@ it("no name stands twice: outputs go before parameters", () => {
   )
 })
 
-it("outputs without a JSON form are refused, and what is no text", () => {
+it("refuses outputs that JSON cannot represent, and bytes that are not text", () => {
   const half = { name: "H", datatype: "FP16", shape: [1], bytes: new Uint8Array(2) }
   const binary = { name: "B", datatype: "BYTES", shape: [1], bytes: encodeElements([Uint8Array.of(0xff)]) }
   for (const [output, message] of [

@@ -11,6 +11,7 @@ import { isDynamic, type Signature, type TensorSpec } from "../../tensor/TensorS
 import { elementCount } from "../../tensor/TypedTensor.ts"
 import type { WireRequest, WireResponse, WireTensor } from "../../wire/WireRequest.ts"
 import { readTensor } from "./GenerateTensor.ts"
+import { DistinctKeys } from "../json/DistinctKeys.ts"
 import { caught, readString, wrongKind } from "../json/JsonMembers.ts"
 import { readParameter } from "../json/JsonParameter.ts"
 import { JsonReader } from "../json/JsonReader.ts"
@@ -29,11 +30,13 @@ export const problem = ({ name, signature }: GenerateModel): Unsupported | undef
   for (const { name: tensor, datatype, dims } of [...signature.inputs, ...signature.outputs]) {
     const subject = `'${tensor}' of model '${name}'`
     if (dims.filter(varies).length > 1) {
-      return new Unsupported({ message: `${subject} has more than one dim that varies, which generate cannot tell` })
+      return new Unsupported({
+        message: `${subject} has more than one dynamic dimension, which generate does not support`,
+      })
     }
     // Inputs may be left out.
     if ((datatype === "FP16" || datatype === "BF16") && signature.outputs.some(({ name }) => name === tensor)) {
-      return new Unsupported({ message: `${subject} is ${datatype}, which has no form in JSON` })
+      return new Unsupported({ message: `${subject} is ${datatype}, which JSON cannot represent` })
     }
   }
   return undefined
@@ -89,7 +92,9 @@ export const decode = (
   return caught(() => {
     const reader = new JsonReader(document, "response")
     if (reader.kind() !== "object") wrongKind(reader, "response", "object")
+    const keys = new DistinctKeys()
     reader.object((key) => {
+      keys.add(reader, key)
       const spec = specs.get(key)
       if (spec !== undefined) outputs.push(readTensor(reader, spec, maxBatchSize > 0))
       else if (key === "id" || key === "model_name" || key === "model_version" || key === "error") {
@@ -101,7 +106,9 @@ export const decode = (
     })
     reader.end()
   }).pipe(
-    Result.mapError(({ message }) => new ExecutionFailed({ message: `the server's reply cannot be read: ${message}` })),
+    Result.mapError(
+      ({ message }) => new ExecutionFailed({ message: `cannot decode the server's response: ${message}` }),
+    ),
     Result.map((): Event => {
       const { id = "", model_name: modelName = name, model_version: modelVersion = "", error } = texts
       if (error !== undefined) return { _tag: "Failure", message: error }

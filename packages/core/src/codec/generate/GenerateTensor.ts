@@ -42,7 +42,7 @@ const measure = (reader: JsonReader): Layout | undefined => {
       count += 1
       depthOfElements ??= depth
       if (depth !== depthOfElements) even = false
-      return kind === "number" ? reader.skipNumber() : reader.skip()
+      return kind === "number" ? reader.skipNumber(true) : reader.skip(true)
     }
     if (depth + 1 >= maxDepth) throw tooDeep()
     const first = extents.length === depth

@@ -165,7 +165,7 @@ export const decodeResponse = (
   const { name, missing } = cut.failure
   const message =
     name === undefined
-      ? "the response has more binary data than its outputs announce"
+      ? "the response has more binary data than its outputs declare"
       : `the response ends ${missing} bytes before the end of the binary data of output '${name}'`
   return Result.fail(new MalformedRequest({ message }))
 }

@@ -3,13 +3,14 @@
  */
 import type { Result } from "effect"
 import type { InferenceError } from "../../error/InferenceError.ts"
+import { refuseDuplicate } from "./DistinctKeys.ts"
 import { caught, members, maxElements, tooMany, wrongKind } from "./JsonMembers.ts"
 import { JsonReader } from "./JsonReader.ts"
 
 /** Parameters by name: strings and booleans, or undefined for values of other types, which are invalid. */
 export type ControlParameters = ReadonlyMap<string, string | boolean | undefined>
 
-/** Where a name stands twice, the first counts; an empty body has no parameters. */
+/** Reads the parameters of a body; an empty body has none. Refuses duplicate names. */
 export const read = (bytes: Uint8Array): Result.Result<ControlParameters, InferenceError> =>
   caught(() => {
     const parameters = new Map<string, string | boolean | undefined>()
@@ -18,8 +19,8 @@ export const read = (bytes: Uint8Array): Result.Result<ControlParameters, Infere
     members(reader, ["parameters"], () => {
       if (reader.kind() !== "object") wrongKind(reader, "parameters", "object")
       reader.object((name) => {
-        const value = readParameter(reader)
-        if (!parameters.has(name)) parameters.set(name, value)
+        if (parameters.has(name)) refuseDuplicate(reader, name)
+        parameters.set(name, readParameter(reader))
         if (parameters.size > maxElements) throw tooMany("parameters")
       })
     })

@@ -1,12 +1,13 @@
 /**
  * Decodes the JSON of the v2 protocol: request and response documents. Tensors in binary form are only declared in the
- * document; BinaryExtension.ts extracts their bytes, and is the entry point for front ends and clients. The first of
- * duplicate keys counts. JsonEncoder.ts encodes.
+ * document; BinaryExtension.ts extracts their bytes, and is the entry point for front ends and clients. Duplicate keys
+ * are refused. JsonEncoder.ts encodes.
  */
 import { Result } from "effect"
 import { byteWidth, isDataType } from "../../tensor/DataType.ts"
 import { InvalidRequest, type InferenceError } from "../../error/InferenceError.ts"
 import type { Parameter, Parameters } from "../../request/Request.ts"
+import { refuseDuplicate } from "./DistinctKeys.ts"
 import { readElements } from "./JsonElements.ts"
 import { hasJsonForm, noJsonForm } from "./JsonDataType.ts"
 import {
@@ -173,7 +174,7 @@ const readTensor = (
           content = readData(reader, { kind, name, datatype, shape })
           varying?.values.push({ target: position, from: data, to: reader.position })
         } else {
-          reader.skip()
+          reader.skip(true)
           if (varying !== undefined) varying.isWhole = false
         }
     }
@@ -232,7 +233,7 @@ const readData = (reader: JsonReader, { kind, name, datatype, shape }: TensorHea
     if (!hasJsonForm(datatype)) throw noJsonForm(kind, name, datatype)
     if (count * (byteWidth(datatype) ?? 1) < 2 ** 63) return readElements(reader, datatype, count, name)
   }
-  reader.skip()
+  reader.skip(true)
   return noBytes
 }
 
@@ -274,7 +275,7 @@ const readShape = (reader: JsonReader): ReadonlyArray<number> => {
   return shape
 }
 
-/** `structured` is called for a parameter that is no scalar, and is not among those returned. */
+/** Calls `structured` for each parameter that is an object, an array or null, and omits it from the result. */
 const readParameters = (reader: JsonReader, structured: (name: string) => void): Map<string, Parameter> => {
   const parameters = new Map<string, Parameter>()
   if (structured === ignored && reader.kind() === "null") {
@@ -282,11 +283,16 @@ const readParameters = (reader: JsonReader, structured: (name: string) => void):
     return parameters
   }
   if (reader.kind() !== "object") wrongKind(reader, "parameters", "object")
+  let omitted: Set<string> | undefined
   reader.object((name) => {
+    if (parameters.has(name) || omitted?.has(name) === true) refuseDuplicate(reader, name)
     const value = readParameter(reader)
-    if (value === undefined) structured(name)
-    else if (!parameters.has(name)) parameters.set(name, value)
-    if (parameters.size > maxElements) throw tooMany("parameters")
+    if (value !== undefined) parameters.set(name, value)
+    else {
+      structured(name)
+      omitted = (omitted ?? new Set()).add(name)
+    }
+    if (parameters.size + (omitted?.size ?? 0) > maxElements) throw tooMany("parameters")
   })
   return parameters
 }

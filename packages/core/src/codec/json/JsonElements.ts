@@ -7,6 +7,7 @@ import { InvalidRequest, MalformedRequest } from "../../error/InferenceError.ts"
 import { readDouble } from "./JsonNumber.ts"
 import { readNumbers } from "./JsonNumbers.ts"
 import type { JsonDataType } from "./JsonDataType.ts"
+import { integerRanges } from "../../tensor/IntegerRange.ts"
 import type { JsonReader } from "./JsonReader.ts"
 import { type NumberKernel, numberKernel, worthwhile } from "./NumberKernel.ts"
 import { type NumberDataType, NumberWindow } from "./NumberWindow.ts"
@@ -31,7 +32,7 @@ export const readElements = (
 ): Uint8Array => {
   // An element and its comma take two bytes, so a shape that promises more is wrong, and is not worth its memory.
   if (count * 2 - 1 > reader.bytes.length - reader.position) {
-    reader.skip()
+    reader.skip(true)
     throw new MalformedRequest({ message: tooFew })
   }
   const target: Target = { reader, datatype, name, kernel, index: 0, start: 0 }
@@ -54,7 +55,7 @@ export const readElements = (
     case "UINT64":
       return readLong(target, count)
     default: {
-      const { min, max } = integers[datatype]
+      const { min, max } = integerRanges[datatype]
       const bytes = SmallMemory.allocate(count * (DataType.byteWidth(datatype) ?? 1))
       const data = DataType.view(datatype, bytes.buffer, bytes.byteOffset, count)
       const one = (index: number) => {
@@ -81,20 +82,6 @@ interface Target {
   /** Index of the current element, and its position in the document. */
   index: number
   start: number
-}
-
-interface Integers {
-  readonly min: number
-  readonly max: number
-}
-
-const integers: { readonly [D in "INT8" | "INT16" | "INT32" | "UINT8" | "UINT16" | "UINT32"]: Integers } = {
-  INT8: { min: -0x80, max: 0x7f },
-  INT16: { min: -0x8000, max: 0x7fff },
-  INT32: { min: -0x80000000, max: 0x7fffffff },
-  UINT8: { min: 0, max: 0xff },
-  UINT16: { min: 0, max: 0xffff },
-  UINT32: { min: 0, max: 0xffffffff },
 }
 
 /** Where numbers are read many at once, on their way to their tensor. */
@@ -212,7 +199,7 @@ const readFloat = (target: Target): number => {
   const value = readDouble(reader)
   if (value !== undefined) return value
   if (reader.kind() !== "number") wrongKind(target, "number")
-  const text = reader.numberText()
+  const text = reader.numberText(true)
   if (text === "NaN") return Number.NaN
   return text.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
 }
@@ -258,7 +245,7 @@ const readLong = (target: Target, count: number): Uint8Array => {
       if (value < 0 && !signed) notInteger(target)
       return put(index, value)
     }
-    const text = reader.numberText()
+    const text = reader.numberText(true)
     if (!/^-?[0-9]+$/.test(text)) notInteger(target)
     // No 64-bit integer has more than 20 characters, and a bigint of a million digits takes long.
     const long = text.length > 20 ? max + 1n : BigInt(text)
@@ -306,16 +293,16 @@ const wrongKind = (target: Target, expected: string): never =>
 const notInteger = (target: Target): never =>
   wrongKind(target, target.datatype.startsWith("U") ? "unsigned-integer" : "signed-integer")
 
-/** Below 0, it is no unsigned integer at all. */
+/** Negative numbers are a type error for unsigned integers, not a range error. */
 const outOfRange = (target: Target): never => {
   const isNegative = target.reader.bytes[target.start] === 0x2d
   return isNegative && target.datatype.startsWith("U") ? notInteger(target) : refuse(target, "integer out of range")
 }
 
-/** Which element of which tensor is what. A syntax error in it comes first. */
+/** Fails with the tensor, index and text of an element. A syntax error in the element takes precedence. */
 const refuse = ({ reader, name, datatype, index, start }: Target, problem: string): never => {
   reader.position = start
-  reader.skip()
+  reader.skip(true)
   const text = reader.text(start, Math.min(reader.position, start + 40))
   const message = `Unable to parse 'data': ${problem}: element ${index} of '${name}' is ${text}, expected ${datatype}`
   throw new MalformedRequest({ message })

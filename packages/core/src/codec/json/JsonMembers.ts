@@ -4,11 +4,12 @@
  */
 import { Result } from "effect"
 import { type InferenceError, isInferenceError, MalformedRequest } from "../../error/InferenceError.ts"
+import { DistinctKeys, refuseDuplicate } from "./DistinctKeys.ts"
 import type { JsonReader } from "./JsonReader.ts"
 
 /**
- * The members of the object that must stand here, each key once, other keys not at all. What is no object has no
- * members, and so lacks the first key.
+ * Reads the members of the object at this position, ignoring other keys, and refuses duplicate keys. A value that is
+ * not an object has no members, and so lacks the first key.
  */
 export const members = (
   reader: JsonReader,
@@ -19,10 +20,19 @@ export const members = (
     reader.skip()
     return missing(keys[0])
   }
-  const left = new Set(keys)
+  /** A bit for each of the keys. */
+  let found = 0
+  let unknown: DistinctKeys | undefined
   reader.object((key) => {
-    if (left.delete(key)) member(key)
-    else reader.skip()
+    const index = keys.indexOf(key)
+    if (index < 0) {
+      unknown ??= new DistinctKeys()
+      unknown.add(reader, key)
+      return reader.skip()
+    }
+    if ((found & (1 << index)) !== 0) refuseDuplicate(reader, key)
+    found |= 1 << index
+    member(key)
   })
 }
 

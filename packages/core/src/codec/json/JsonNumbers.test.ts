@@ -90,7 +90,7 @@ describe("numbers", () => {
     )
   })
 
-  it("that are none are left, with the reader before them", () => {
+  it("leaves the reader before an invalid number", () => {
     const none = [
       "",
       "-",

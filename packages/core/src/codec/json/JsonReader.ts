@@ -1,11 +1,14 @@
 /**
  * Reads JSON text from bytes: it traverses a document once and returns the parts that the caller requests. The numbers
- * of a large tensor never become JavaScript arrays (JsonElements.ts). NaN, Infinity and -Infinity are numbers here.
- * JsonDecoder.ts defines the structure of requests.
+ * of a large tensor never become JavaScript arrays (JsonElements.ts). JsonDecoder.ts defines the structure of requests.
+ *
+ * NaN, Infinity and -Infinity are numbers in the data of tensors. A request must not have them elsewhere, and its
+ * strings must be UTF-8. Responses are read leniently, because Triton sends any bytes as strings.
  *
  * The reader throws its failures; the codec converts them to a Result.
  */
-import { MalformedRequest } from "../../error/InferenceError.ts"
+import { InvalidRequest, MalformedRequest } from "../../error/InferenceError.ts"
+import { invalidUtf8 } from "./Utf8.ts"
 
 /** Kind of the value at a position, determined by its first byte. */
 export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null"
@@ -42,12 +45,21 @@ export class JsonReader {
     return (this.#view ??= new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength))
   }
 
+  /** Throws for text that is not JSON. */
   fail(reason: string, at = this.position): never {
-    const message = `failed to parse the ${this.#document} JSON buffer: ${reason} at ${at}`
-    throw new MalformedRequest({ message })
+    throw new MalformedRequest({ message: this.#problem(reason, at) })
   }
 
-  /** The next byte that is no white space; -1 at the end. */
+  /** Throws for JSON that another reader might understand differently. */
+  refuse(reason: string, at = this.position): never {
+    throw new InvalidRequest({ message: this.#problem(reason, at) })
+  }
+
+  #problem(reason: string, at: number): string {
+    return `failed to parse the ${this.#document} JSON buffer: ${reason} at ${at}`
+  }
+
+  /** The next byte after white space; -1 at the end. */
   peek(): number {
     const { bytes } = this
     let position = this.position
@@ -106,8 +118,8 @@ export class JsonReader {
     }
   }
 
-  /** Over one value of any kind, checking its syntax. */
-  skip(): void {
+  /** Over one value of any kind, checking its syntax. `isData`: whether it belongs to the data of a tensor. */
+  skip(isData = false): void {
     const open: Array<typeof closeObject | typeof closeArray> = []
     for (;;) {
       const byte = this.peek()
@@ -126,7 +138,7 @@ export class JsonReader {
         if (this.skipString()) this.unescape(from, this.position - 1, new Uint8Array(this.position - 1 - from), 0)
       } else if (byte === 0x74 || byte === 0x66) this.boolean()
       else if (byte === 0x6e) this.null()
-      else this.numberText()
+      else this.skipNumber(isData)
       for (;;) {
         const close = open.at(-1)
         if (close === undefined) return
@@ -150,22 +162,22 @@ export class JsonReader {
   }
 
   /** The text of a number, as it stands there. */
-  numberText(): string {
+  numberText(isData = false): string {
     const from = this.position
-    this.skipNumber()
+    this.skipNumber(isData)
     return this.text(from, this.position)
   }
 
-  skipNumber(): void {
+  skipNumber(isData = false): void {
     const { bytes } = this
     const from = this.position
     let position = bytes[from] === minus ? from + 1 : from
     const first = bytes[position]
-    if (first === 0x4e && position === from) return this.#literal("NaN")
+    if (first === 0x4e && position === from) return this.#notFinite("NaN", from, isData)
     if (first === 0x49) {
       this.position = position
       const long = bytes[position + 3] === 0x69
-      return this.#literal(long ? "Infinity" : "Inf", from)
+      return this.#notFinite(long ? "Infinity" : "Inf", from, isData)
     }
     if (!isDigit(first)) {
       this.fail(this.#isEmpty() ? "The document is empty." : "Invalid value.")
@@ -200,10 +212,12 @@ export class JsonReader {
     const { bytes } = this
     const start = this.position
     let escaped = false
+    let bits = 0
     for (let position = start + 1; ; position++) {
       const byte = bytes[position]
       if (byte === quote) {
         this.position = position + 1
+        if (bits > 0x7f && this.#document === "request") this.#checkText(start + 1, position)
         return escaped
       }
       if (byte === backslash) {
@@ -212,6 +226,7 @@ export class JsonReader {
         if (bytes[position] === undefined) this.fail("Missing a closing quotation mark in string.", start)
       } else if (byte === undefined) this.fail("Missing a closing quotation mark in string.", start)
       else if (byte < 0x20) this.fail("Invalid encoding in string.", position)
+      else bits |= byte
     }
   }
 
@@ -301,6 +316,16 @@ export class JsonReader {
     if (byte === close) return false
     this.peek()
     return true
+  }
+
+  #checkText(from: number, to: number): void {
+    const at = invalidUtf8(this.bytes, from, to)
+    if (at !== undefined) this.refuse("Invalid encoding in string.", at)
+  }
+
+  #notFinite(text: string, start: number, isData: boolean): void {
+    this.#literal(text, start)
+    if (!isData && this.#document === "request") this.refuse(`${text} outside the data of a tensor`, start)
   }
 
   #literal(text: string, start = this.position): void {

@@ -61,7 +61,7 @@ describe("FP32 values through the kernel", () => {
     agree(ofWords(words))
   })
 
-  it("what is next to every power of two and of ten, with either sign, and what is no number", () => {
+  it("neighbours of every power of two and ten, of either sign, and values that are not numbers", () => {
     const edges: Array<number> = [0, -0, Number.NaN, Infinity, -Infinity]
     for (let exponent = -149; exponent < 128; exponent++) edges.push(2 ** exponent)
     for (let exponent = -45; exponent < 39; exponent++) {
@@ -124,7 +124,7 @@ describe("FP64 values through the kernel", () => {
     fc.assert(fc.property(values, agree), { numRuns: 1_000 })
   })
 
-  it("what is next to every power of two and of ten, whole numbers of any size, and what is no number", () => {
+  it("neighbours of every power of two and ten, integers of any size, and values that are not numbers", () => {
     const edges: Array<number> = [0, -0, Number.NaN, Infinity, -Infinity, 99_999_999, 100_000_000, 2 ** 53 - 1]
     for (let exponent = -1074; exponent < 1024; exponent++) edges.push(2 ** exponent)
     for (let exponent = -323; exponent < 309; exponent++) {

@@ -198,7 +198,7 @@ export class JsonWriter {
       for (let index = 0; index < several; index++) {
         index += write(elements + index * width, several - index, text)
         const length = end() - text
-        // Also for one that is left.
+        // Reserves space for a remaining number, too.
         this.#reserve(length + 2 * longestNumber)
         this.#bytes.set(textBytes.subarray(0, length), this.#length)
         this.#length += length

@@ -1,4 +1,4 @@
-/** Where there is no WebAssembly, all is as it is with it. */
+/** Results without WebAssembly are the same as with it. */
 import { afterEach, assert, it, vi } from "@effect/vitest"
 
 afterEach(() => {

@@ -140,7 +140,7 @@ const fill = ({ texts, values, document }: Template, bytes: Uint8Array): Request
   return { id, parameters: { ...parameters }, inputs, outputs, binaryOutputs }
 }
 
-/** Whether this text comes next. If so, the reader moves behind it. */
+/** Returns whether this text comes next, and moves the reader past it. */
 const isNext = (reader: JsonReader, text: DataView): boolean => {
   const { view, position } = reader
   const length = text.byteLength

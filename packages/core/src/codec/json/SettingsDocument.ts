@@ -4,6 +4,7 @@
  */
 import type { Result } from "effect"
 import { type InferenceError, MalformedRequest } from "../../error/InferenceError.ts"
+import { refuseDuplicate } from "./DistinctKeys.ts"
 import { caught } from "./JsonMembers.ts"
 import { JsonReader } from "./JsonReader.ts"
 
@@ -16,7 +17,7 @@ export type Setting =
   | { readonly kind: "null" }
   | { readonly kind: "other" }
 
-/** Where a name stands twice, the first counts; an empty body has no settings. */
+/** The settings by name; none for an empty body. */
 export type SettingsDocument = ReadonlyMap<string, Setting>
 
 /** More than there are, and few enough to be read in no time. */
@@ -34,8 +35,8 @@ export const read = (bytes: Uint8Array): Result.Result<SettingsDocument, Inferen
       throw new MalformedRequest({ message: "attempt to access JSON non-object as object" })
     }
     reader.object((name) => {
-      const setting = readSetting(reader)
-      if (!settings.has(name)) settings.set(name, setting)
+      if (settings.has(name)) refuseDuplicate(reader, name)
+      settings.set(name, readSetting(reader))
       if (settings.size > maxSettings) reader.fail(`more than ${maxSettings} members`)
     })
     reader.end()

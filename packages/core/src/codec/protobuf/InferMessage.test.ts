@@ -129,6 +129,32 @@ it("tensors that come as typed contents are read by the general codec", () => {
   expect(output?.bytes).toEqual(new Uint8Array(Int32Array.of(1, -2).buffer))
 })
 
+it.each([
+  ["INT8", { intContents: [1, 128] }, 128],
+  ["UINT16", { uintContents: [1, 65536] }, 65536],
+])("typed contents that do not fit %s are refused", (datatype, contents, value) => {
+  const bytes = encode({ outputs: [{ name: "Y", datatype, shape: [2n], contents }] })
+  const problem = `output 'Y': integer out of range: element 1 is ${value}, expected ${datatype}`
+  expect(() => InferMessage.decode(bytes)).toThrow(problem)
+})
+
+it("fields of wrong wire types are ignored, and invalid responses refused", () => {
+  const bytes = encode({ modelName: "m", id: "1", outputs: [{ name: "Y" }], rawOutputContents: [new Uint8Array(1)] })
+  const expected = InferMessage.decode(bytes)
+  const streamed = (response: Uint8Array) => Uint8Array.of(0x12, response.length, ...response)
+  for (const field of [
+    [0x18, 5],
+    [0x2d, 1, 2, 3, 4],
+    [0x30, 1],
+  ]) {
+    const response = Uint8Array.of(...bytes, ...field)
+    expect(InferMessage.decode(response)).toEqual(expected)
+    expect(InferMessage.decodeStreamed(streamed(response)).response).toEqual(expected)
+  }
+  expect(() => InferMessage.decode(Uint8Array.of(...bytes, 0x1a, 1, 0xff))).toThrow()
+  expect(() => InferMessage.decode(Uint8Array.of(...bytes, 0x1e, 1))).toThrow("wire type 6 of field 3")
+})
+
 const encodeStreamed = (init: MessageInitShape<typeof ModelStreamInferResponseSchema>) =>
   toBinary(ModelStreamInferResponseSchema, create(ModelStreamInferResponseSchema, init))
 

@@ -3,12 +3,14 @@
  * Responses have raw tensors, as from Triton, or typed contents, as from some other servers. PlainRequest.ts and
  * PlainResponse.ts read and write the common forms.
  */
-import { create, fromBinary } from "@bufbuild/protobuf"
+import { create } from "@bufbuild/protobuf"
 import { isDataType } from "../../tensor/DataType.ts"
 import * as DataType from "../../tensor/DataType.ts"
 import { noParameters, type Parameters } from "../../request/Request.ts"
+import * as GeneralMessage from "./GeneralMessage.ts"
 import * as PlainRequest from "./PlainRequest.ts"
 import * as PlainResponse from "./PlainResponse.ts"
+import { type integerRanges, outOfRange } from "../../tensor/IntegerRange.ts"
 import { encodeElements } from "../../tensor/TypedTensor.ts"
 import type { StreamResponse, WireRequest, WireResponse, WireTensor } from "../../wire/WireRequest.ts"
 import {
@@ -40,7 +42,8 @@ export const decode = (bytes: Uint8Array): WireResponse =>
   PlainResponse.read(bytes, 0, bytes.length) ?? decodeAny(bytes)
 
 /** The same by the general codec, which reads every form. */
-export const decodeAny = (bytes: Uint8Array): WireResponse => response(fromBinary(ModelInferResponseSchema, bytes))
+export const decodeAny = (bytes: Uint8Array): WireResponse =>
+  response(GeneralMessage.read(ModelInferResponseSchema, bytes))
 
 /**
  * Decodes a response of ModelStreamInfer; it has no outputs if it reports an error.
@@ -53,7 +56,7 @@ export const decodeStreamed = (bytes: Uint8Array): StreamResponse => {
 
 /** The same by the general codec, which reads every form. */
 export const decodeStreamedAny = (bytes: Uint8Array): StreamResponse => {
-  const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, bytes)
+  const { errorMessage, inferResponse } = GeneralMessage.read(ModelStreamInferResponseSchema, bytes)
   return { error: errorMessage, response: response(inferResponse ?? create(ModelInferResponseSchema)) }
 }
 
@@ -88,11 +91,11 @@ const contentsBytes = (name: string, datatype: string, contents: InferTensorCont
     case "INT8":
     case "INT16":
     case "INT32":
-      return fixed(datatype, contents.intContents)
+      return integers(name, datatype, contents.intContents)
     case "UINT8":
     case "UINT16":
     case "UINT32":
-      return fixed(datatype, contents.uintContents)
+      return integers(name, datatype, contents.uintContents)
     case "INT64":
       return fixed(datatype, contents.int64Contents)
     case "UINT64":
@@ -105,6 +108,12 @@ const contentsBytes = (name: string, datatype: string, contents: InferTensorCont
     case "BF16":
       throw new Error(`output '${name}' has datatype ${datatype}, but no raw contents`)
   }
+}
+
+const integers = (name: string, datatype: keyof typeof integerRanges, elements: ReadonlyArray<number>): Uint8Array => {
+  const problem = outOfRange(datatype, elements)
+  if (problem !== undefined) throw new Error(`output '${name}': ${problem}`)
+  return fixed(datatype, elements)
 }
 
 const fixed = (datatype: DataType.FixedDataType, elements: ReadonlyArray<number | bigint>): Uint8Array => {

@@ -33,13 +33,15 @@ const fixed =
 
 const booleans: Contents["read"] = (run) => (run.every((byte) => byte <= 1) ? run : undefined)
 
-/** The lowest bits that the datatype has of each varint, as the general codec's conversions have it. */
+/** The lowest 32 bits of each varint, as the general codec reads them. `isSmall`: they must fit 8 or 16 bits. */
 const integers =
-  (make: (count: number) => Integers): Contents["read"] =>
+  (make: (count: number) => Integers, isSmall: boolean): Contents["read"] =>
   (run) => {
     const count = varints(run)
     if (count === undefined) return undefined
     const target = make(count)
+    /** Bits that the datatype has no place for. */
+    let cutOff = 0
     let position = 0
     for (let index = 0; index < count; index++) {
       let byte = run[position++] ?? 0
@@ -50,8 +52,9 @@ const integers =
         else if (shift > 63) return undefined
       }
       target[index] = value
+      if (isSmall) cutOff |= (target[index] ?? 0) ^ value
     }
-    return new Uint8Array(target.buffer)
+    return cutOff === 0 ? new Uint8Array(target.buffer) : undefined
   }
 
 const longs: Contents["read"] = (run) => {
@@ -106,21 +109,21 @@ const fields: ReadonlyMap<string, Contents> = new Map([
     "INT8",
     contents(
       2,
-      integers((count) => new Int8Array(count)),
+      integers((count) => new Int8Array(count), true),
     ),
   ],
   [
     "INT16",
     contents(
       2,
-      integers((count) => new Int16Array(count)),
+      integers((count) => new Int16Array(count), true),
     ),
   ],
   [
     "INT32",
     contents(
       2,
-      integers((count) => new Int32Array(count)),
+      integers((count) => new Int32Array(count), false),
     ),
   ],
   ["INT64", contents(3, longs)],
@@ -128,21 +131,21 @@ const fields: ReadonlyMap<string, Contents> = new Map([
     "UINT8",
     contents(
       4,
-      integers((count) => new Uint8Array(count)),
+      integers((count) => new Uint8Array(count), true),
     ),
   ],
   [
     "UINT16",
     contents(
       4,
-      integers((count) => new Uint16Array(count)),
+      integers((count) => new Uint16Array(count), true),
     ),
   ],
   [
     "UINT32",
     contents(
       4,
-      integers((count) => new Uint32Array(count)),
+      integers((count) => new Uint32Array(count), false),
     ),
   ],
   ["UINT64", contents(5, longs)],

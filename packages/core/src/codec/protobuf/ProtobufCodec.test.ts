@@ -231,12 +231,23 @@ it.each(Object.entries(samples))("reads %s contents as the same bytes as a raw t
   )
 })
 
-it("cuts off what does not fit the small integers", () => {
-  const decoded = decode({ inputs: [input({ datatype: "INT8", contents: { intContents: [300] } })] })
-  expect(Result.getOrThrow(decoded).inputs[0]?.bytes).toEqual(new Uint8Array([44]))
+it.each<[string, ContentsInit, number, number]>([
+  ["INT8", { intContents: [127, -128, 128, 300] }, 2, 128],
+  ["INT8", { intContents: [-129] }, 0, -129],
+  ["INT16", { intContents: [32767, -32768, -32769] }, 2, -32769],
+  ["UINT8", { uintContents: [255, 0, 256] }, 2, 256],
+  ["UINT8", { uintContents: [2 ** 32 - 1] }, 0, 2 ** 32 - 1],
+  ["UINT16", { uintContents: [65535, 65536] }, 1, 65536],
+])("refuses integers that do not fit %s: %j", (datatype, contents, index, value) => {
+  const problem = `integer out of range: element ${index} is ${value}, expected ${datatype}`
+  const expected = `InvalidRequest: unexpected explicit tensor data for input tensor 'X' for model 'm': ${problem}`
+  expect(failure({ modelName: "m", inputs: [input({ datatype, contents })] })).toBe(expected)
+  // The general codec reads inputs with parameters.
+  const parameters = { p: integer(1n) }
+  expect(failure({ modelName: "m", inputs: [input({ datatype, contents, parameters })] })).toBe(expected)
 })
 
-it("never throws on bytes that are no request", () => {
+it("never throws on bytes that are not a request", () => {
   const valid = bytesOf({
     modelName: "m",
     parameters: { p: { parameterChoice: { case: "boolParam", value: true } } },
@@ -283,7 +294,7 @@ const response: fc.Arbitrary<WireResponse> = fc.record({
   ),
 })
 
-it("writes what protobuf-es writes, after the headroom that was asked for", () => {
+it("writes the same bytes as protobuf-es, after the requested headroom", () => {
   fc.assert(
     fc.property(response, fc.constantFrom(0, 5), (response, headroom) => {
       const message = ProtobufCodec.toMessage(response)

@@ -5,7 +5,7 @@
  * PlainRequest.ts and PlainResponse.ts handle the common forms; all other requests are decoded as messages. Raw tensors
  * remain views on the received bytes. Typed `contents` become the bytes of a raw tensor.
  */
-import { create, fromBinary } from "@bufbuild/protobuf"
+import { create } from "@bufbuild/protobuf"
 import { Result } from "effect"
 import {
   type InferParameter,
@@ -24,9 +24,11 @@ import { type InferenceError, InvalidRequest, MalformedRequest } from "../../err
 import type { Parameter, Parameters } from "../../request/Request.ts"
 import { noParameters } from "../../request/Request.ts"
 import * as KnownParameters from "../../wire/KnownParameters.ts"
+import * as GeneralMessage from "./GeneralMessage.ts"
 import * as PlainRequest from "./PlainRequest.ts"
 import * as PlainResponse from "./PlainResponse.ts"
 import * as RegionReference from "../../wire/RegionReference.ts"
+import { outOfRange } from "../../tensor/IntegerRange.ts"
 import { encodeElements } from "../../tensor/TypedTensor.ts"
 import type { RequestedOutput, StreamResponse, WireRequest, WireResponse, WireTensor } from "../../wire/WireRequest.ts"
 import { errorMessage } from "../../error/ErrorMessage.ts"
@@ -71,7 +73,7 @@ const parse = (bytes: Uint8Array, start: number, end: number): Result.Result<Mod
   // A Uint8Array, because a Buffer's slice() does not copy, and receivers of a tensor rely on the copy.
   const plain = new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start)
   return Result.try({
-    try: () => fromBinary(ModelInferRequestSchema, plain, { readUnknownFields: false }),
+    try: () => GeneralMessage.read(ModelInferRequestSchema, plain),
     catch: (cause) => `failed to parse ModelInferRequest: ${errorMessage(cause)}`,
   })
 }
@@ -225,6 +227,8 @@ const readInput = (
       const problem = `of type '${bytes.failure}', expected datatype '${datatype}'`
       return refuse(`unexpected explicit tensor data for input tensor ${subject} ${problem}`)
     }
+    const unfit = unfitElement(input.contents, datatype)
+    if (unfit !== undefined) return refuse(`unexpected explicit tensor data for input tensor ${subject}: ${unfit}`)
     return Result.succeed({ name, datatype, shape, bytes: bytes.success })
   }
   const bytes = raw[index]
@@ -255,7 +259,8 @@ const contentsField = <K extends keyof InferTensorContents>(
 
 /**
  * 8- and 16-bit integers share `int_contents` and `uint_contents` in InferTensorContents
- * (proto/inference/grpc_service.proto). Higher bits are dropped.
+ * (proto/inference/grpc_service.proto). `unfitElement` checks the
+ * values.
  */
 const contentsFields = [
   contentsField("boolContents", "BOOL", { BOOL: (elements) => Uint8Array.from(elements, Number) }),
@@ -275,6 +280,20 @@ const contentsFields = [
   contentsField("fp64Contents", "FP64", { FP64: (elements) => new Float64Array(elements) }),
   contentsField("bytesContents", "BYTES", { BYTES: (elements) => encodeElements(elements) }),
 ]
+
+/** Describes the first element that does not fit an 8- or 16-bit integer. */
+const unfitElement = (contents: InferTensorContents, datatype: string): string | undefined => {
+  switch (datatype) {
+    case "INT8":
+    case "INT16":
+      return outOfRange(datatype, contents.intContents)
+    case "UINT8":
+    case "UINT16":
+      return outOfRange(datatype, contents.uintContents)
+    default:
+      return undefined
+  }
+}
 
 const noBytes = new Uint8Array(0)
 

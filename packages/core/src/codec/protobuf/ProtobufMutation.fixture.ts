@@ -79,7 +79,7 @@ const changed =
   }
 
 const changes: ReadonlyArray<Change> = [
-  // A field that is there twice, one that is missing, two that have changed places.
+  // A duplicate field, a missing field, two swapped fields.
   changed((field) => [field, field]),
   changed(() => []),
   (fields, index, byte) => {

@@ -22,9 +22,15 @@ export class ProtobufReader {
 
   /** Reads the length of a length-delimited field, and returns the field's end, which must not exceed `limit`. */
   end(limit = this.#end): number {
-    const length = this.varint()
-    const end = this.position + length
-    if (end <= limit) return end
+    const first = this.#bytes[this.position] ?? 0
+    if (first < 0x80) {
+      const end = ++this.position + first
+      if (end <= limit) return end
+    } else {
+      const start = this.position
+      const end = this.varint() + this.position
+      if (end <= limit && this.position - start <= maxLength) return end
+    }
     this.failed = true
     return this.position
   }
@@ -144,6 +150,9 @@ export const fixed64 = (field: number): number => (field << 3) | 1
 /** By a hash of their bytes; a name that has another's place takes it over. */
 const places = 512
 const names = Array.from({ length: places }, () => "")
+
+/** Bytes of a length; more are invalid. */
+const maxLength = 5
 
 /** Bytes of what counts as a name. */
 const longestName = 64

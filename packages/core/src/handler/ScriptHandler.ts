@@ -1,0 +1,162 @@
+/**
+ * A model from a script: functions of requests with tensors by name, for models that are declared by a configuration.
+ * ScriptOutputs.ts checks what they return. RequestsHandler.ts and StreamHandler.ts are for models in code.
+ */
+import { Cause, type Context, Effect, Exit, type Layer, Result, Stream } from "effect"
+import type { HandlerEnvironment } from "../call/Caller.ts"
+import type { ModelClass } from "../call/ModelClass.ts"
+import type { InferenceError } from "../error/InferenceError.ts"
+import { fromEffect } from "../instance/Instance.ts"
+import { named } from "../model/BatchedTensors.ts"
+import type { Definition } from "../model/Definition.ts"
+import type { Fields } from "../model/Field.ts"
+import * as ScriptOutputs from "../model/ScriptOutputs.ts"
+import type { WarmUpFailed } from "../provide/WarmUpFailed.ts"
+import type { Request, Response } from "../request/Request.ts"
+import type { AnyTensor, TypedTensor } from "../tensor/TypedTensor.ts"
+import * as BatchCall from "./BatchCall.ts"
+import * as Handler from "./Handler.ts"
+import type { HandledRequest } from "./RequestContext.ts"
+import { wrongLength } from "./RequestsHandler.ts"
+import { RequestScope } from "./RequestScope.ts"
+import { last, responses } from "./StreamHandler.ts"
+import * as UserCode from "./UserCode.ts"
+
+/** Inputs by name, without omitted ones. Axis 0 is the rows of the request if the model batches. */
+export interface ScriptRequest extends HandledRequest {
+  readonly inputs: { readonly [name: string]: AnyTensor }
+}
+
+/** Returns for each request its outputs by name, or an error. */
+export type BatchScript = (requests: ReadonlyArray<ScriptRequest>) => PromiseLike<ReadonlyArray<unknown>>
+
+/** Returns any number of responses to one request: outputs by name. */
+export type StreamScript = (request: ScriptRequest) => AsyncIterable<unknown>
+
+type ScriptModel = ModelClass<unknown, string, Fields, Fields>
+
+type ScriptDefinition = Definition<Fields, Fields>
+
+/** A script that answers each request of a batch once. */
+export const batches = <E, R>(
+  model: ScriptModel,
+  make: Effect.Effect<BatchScript, E, R>,
+  options: Handler.HandlerOptions,
+): Layer.Layer<unknown, E | WarmUpFailed, Handler.Needs<R, never, Handler.HandlerOptions>> =>
+  Handler.instances(
+    model,
+    make,
+    options,
+    (script, context: Context.Context<never>, handling) => {
+      const { definition } = model
+      const collect = collector(definition, handling)
+      const outcome = (answer: unknown, { rows }: HandledRequest): Result.Result<Outputs, InferenceError> =>
+        answer instanceof Error ? Result.fail(Handler.requestError(definition, answer)) : collect(answer, rows)
+      return BatchCall.execute<ReadonlyArray<unknown>, never, never, undefined>(definition, context, handling, {
+        begin: (batch, scope, fork) => {
+          const requests = scope.requests.map((request, index) =>
+            withInputs(definition, request, batch.requests[index]?.inputs ?? []),
+          )
+          return UserCode.call(script, requests, scope, fork)
+        },
+        complete: (batch, scope, answers: unknown) => {
+          if (!Array.isArray(answers) || answers.length !== batch.requests.length) {
+            return Result.fail(wrongLength(definition.name, answers, batch.requests.length))
+          }
+          const outcomes = scope.requests.map((request, index) =>
+            Result.map(outcome(answers[index], request), (outputs): Response => {
+              return { outputs, parameters: request.responseParameters() }
+            }),
+          )
+          return Result.succeed(Handler.executionResult(outcomes))
+        },
+      })
+    },
+    { granularity: "requests" },
+  )
+
+/** A script that answers each request by any number of responses. */
+export const streams = <E, R>(
+  model: ScriptModel,
+  make: Effect.Effect<StreamScript, E, R>,
+  options: Handler.HandlerOptions,
+): Layer.Layer<unknown, E | WarmUpFailed, Handler.Needs<R, never, Handler.HandlerOptions>> => {
+  const { definition } = model
+  return Handler.instances(
+    model,
+    make,
+    options,
+    (script, context: Context.Context<never>, handling) => {
+      const collect = collector(definition, handling)
+      const respond = (request: Request) => {
+        const scope = new RequestScope<undefined>(request, handling)
+        const emit = (returned: unknown) =>
+          Effect.flatMap(
+            Effect.fromResult(collect(returned, undefined)),
+            (outputs) => request.emit?.({ outputs, parameters: scope.takeResponseParameters() }) ?? Effect.void,
+          )
+        return Effect.suspend(() =>
+          Stream.runForEach(stream(script, withInputs(definition, scope, request.inputs), scope), emit),
+        ).pipe(
+          Effect.as(last),
+          Effect.onError(() => Effect.sync(() => scope.cancel())),
+          Effect.updateContext((context: Context.Context<never>) => scope.context<never>(context)),
+        )
+      }
+      return fromEffect(context, ({ requests }) =>
+        Effect.map(
+          Effect.forEach(requests, (request) => outcomeOf(definition, handling, respond(request))),
+          Handler.executionResult,
+        ),
+      )
+    },
+    { decoupled: true, concurrency: Math.max(1, definition.maxBatchSize) },
+  )
+}
+
+const stream = responses<ScriptRequest, unknown, never, never, undefined>
+
+type Outputs = Response["outputs"]
+
+/** The outputs that a script returned for one request; logs an output of another rank once. */
+const collector = (
+  { name, signature, maxBatchSize }: ScriptDefinition,
+  { context }: HandlerEnvironment,
+): ((returned: unknown, rows: number | undefined) => Result.Result<Outputs, InferenceError>) => {
+  const warned = new Set<string>()
+  return (returned, rows) => {
+    const collected = ScriptOutputs.collect(signature.outputs, returned, { batching: maxBatchSize > 0, rows })
+    if (Result.isFailure(collected)) return Result.fail(Handler.wrongOutput(name, collected.failure))
+    for (const { field, message } of collected.success.unusual) {
+      if (warned.has(field)) continue
+      warned.add(field)
+      Effect.runForkWith(context)(Effect.logWarning(`Output '${field}' of model '${name}' is ${message}`))
+    }
+    return Result.succeed(collected.success.tensors)
+  }
+}
+
+const withInputs = (
+  { signature }: ScriptDefinition,
+  request: RequestScope<undefined>,
+  inputs: ReadonlyArray<TypedTensor | undefined>,
+): ScriptRequest =>
+  // Each tensor has one datatype, which the type system cannot know.
+  Object.assign(request, { inputs: named(signature.inputs, inputs) as ScriptRequest["inputs"] })
+
+/** A request's own outcome. The caller receives the message of an error as it is, as from a Python model. */
+const outcomeOf = <E>(
+  definition: ScriptDefinition,
+  { instance }: HandlerEnvironment,
+  response: Effect.Effect<Response, E>,
+): Effect.Effect<Result.Result<Response, InferenceError>> =>
+  Effect.flatMap(Effect.exit(response), (exit): Effect.Effect<Result.Result<Response, InferenceError>> => {
+    if (Exit.isSuccess(exit)) return Effect.succeed(Result.succeed(exit.value))
+    const { error, unexpected } = Handler.failure(definition, instance, exit.cause)
+    const raised = Cause.findError(exit.cause)
+    const isThrown = Result.isSuccess(raised) && raised.success instanceof UserCode.ThrownError
+    const failed = Result.fail(isThrown ? Handler.requestError(definition, raised.success.error) : error)
+    return unexpected === undefined
+      ? Effect.succeed(failed)
+      : Effect.as(Handler.logUnexpected(definition.name, unexpected), failed)
+  })
