@@ -1,6 +1,7 @@
 /** The ports of a server: which front ends listen, and where. The order of start and stop is in OpenServer.ts. */
 import { Duration, Effect, type Scope } from "effect"
 import { ServeError } from "./error/ServeError.ts"
+import * as BrowserAccess from "./gateway/BrowserAccess.ts"
 import type { Gateway } from "./gateway/Gateway.ts"
 import * as GrpcServer from "./grpc/GrpcServer.ts"
 import * as HttpServer from "./http/HttpServer.ts"
@@ -28,8 +29,11 @@ export const open = Effect.fnUntraced(function* (
   const { maxConnections = 10_000, maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
   const { fastInference = true, forwardHeaders = {}, restrictedApis = {} } = options
   const cors = options.cors && (yield* Effect.fromResult(Cors.make(options.cors)))
+  const browserAccess = yield* Effect.fromResult(BrowserAccess.make(options))
+  const sendTimeoutMillis = Duration.toMillis(Duration.fromInputUnsafe(options.sendTimeout ?? "60 seconds"))
   const httpOptions: HttpServer.FrontEndOptions = {
     cors,
+    browserAccess,
     maxInputSize,
     forwardHeaders: forwardHeaders.http,
     restrictedApis: restrictedApis.http,
@@ -37,7 +41,9 @@ export const open = Effect.fnUntraced(function* (
   }
   const grpcOptions: GrpcServer.FrontEndOptions = {
     cors,
+    browserAccess,
     maxMessageSize,
+    sendTimeoutMillis,
     responseCompression: options.responseCompression,
     keepalive: options.keepalive,
     fastInference,
@@ -45,7 +51,7 @@ export const open = Effect.fnUntraced(function* (
     restrictedApis: restrictedApis.grpc,
   }
   // A front end cuts its callers off only after the models have had the time to answer them.
-  const listener = { maxConnections, stopTimeoutMillis: Duration.toMillis(drainTimeout) + 1000 }
+  const listener = { maxConnections, stopTimeoutMillis: Duration.toMillis(drainTimeout) + 1000, sendTimeoutMillis }
   return {
     metrics: yield* listen(metrics, (address) =>
       MetricsServer.make(gateway, { ...address, metrics: options.metricsOptions }),
@@ -80,6 +86,6 @@ const ownPort = (
   const [one, other] = [addressOf(own), addressOf(everything)]
   if (one.port === 0 || one.port !== other.port || one.host !== other.host) return Effect.succeed(own)
   if (tls[name] === undefined) return Effect.succeed(false)
-  const message = `tls.${name} is of no use: everything is on ${one.host}:${one.port}, whose certificates are tls.port`
+  const message = `tls.${name} has no effect: HTTP and gRPC share ${one.host}:${one.port}; set tls.port instead`
   return Effect.fail(new ServeError({ message }))
 }

@@ -23,10 +23,11 @@ import {
   serve as serveGrpc,
 } from "./grpc/GrpcServer.fixture.ts"
 import * as OnePort from "./OnePort.ts"
+import * as BrowserAccess from "./gateway/BrowserAccess.ts"
 import * as Cors from "./port/Cors.ts"
 
-const serve = Effect.fnUntraced(function* (options: Partial<OnePort.OnePortOptions> = {}) {
-  const server = yield* serveGrpc()
+const serve = Effect.fnUntraced(function* (options: Partial<OnePort.OnePortOptions> = {}, maxInFlightSize = Infinity) {
+  const server = yield* serveGrpc({}, { maxInFlightSize })
   const { gateway } = server
   const address = { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000 }
   const { port } = yield* OnePort.make(gateway, { ...address, http: {}, grpc: {}, ...options })
@@ -97,7 +98,7 @@ const echo = inferJson("echo", [7])
 
 const echoed = { status: 200, body: expect.stringContaining('"data":[7]') }
 
-describe("what a request is for", () => {
+describe("the target of a request", () => {
   it.live.each(Object.entries(clients))("an RPC: %s", ([, connect]) =>
     Effect.gen(function* () {
       const call = yield* connect(yield* serve())
@@ -118,7 +119,7 @@ describe("what a request is for", () => {
     }),
   )
 
-  it.live("a method that nobody knows is an RPC's; so is gRPC at any path", () =>
+  it.live("an unknown method belongs to the RPC handler, as does gRPC on any path", () =>
     Effect.gen(function* () {
       const server = yield* serve()
       const session = yield* rawSession(server)
@@ -132,7 +133,7 @@ describe("what a request is for", () => {
   )
 })
 
-describe("a connection is told apart by its first bytes", () => {
+describe("the first bytes of a connection select its protocol", () => {
   const sentInBytes = (port: number, bytes: Uint8Array, enough: (received: Buffer) => boolean) =>
     Effect.callback<Buffer>((resume) => {
       let received = Buffer.alloc(0)
@@ -185,7 +186,7 @@ describe("a connection is told apart by its first bytes", () => {
     }),
   )
 
-  it.live("one more than there may be is closed at once, whichever it would be", () =>
+  it.live("closes a connection above the limit at once, for any protocol", () =>
     Effect.gen(function* () {
       const server = yield* serve({ maxConnections: 2 })
       const agent = new Agent({ keepAlive: true })
@@ -215,7 +216,7 @@ describe("HTTP over HTTP/2", () => {
     }),
   )
 
-  it.live("a body that breaks off is nobody's", () =>
+  it.live("an aborted body triggers no callback", () =>
     Effect.gen(function* () {
       const server = yield* serve()
       const session = yield* rawSession(server)
@@ -260,7 +261,7 @@ describe("HTTP over HTTP/2", () => {
     }),
   )
 
-  it.live("a body that does not arrive in time is cut off, and so is what all would hold together", () =>
+  it.live("a body that does not arrive in time is cut off, and one beyond the memory budget is refused", () =>
     Effect.gen(function* () {
       const session = yield* rawSession(yield* serve({ grpc: { receiveTimeoutMillis: 20 } }))
       const stream = session.request({ ":method": "POST", ":path": echo.path })
@@ -269,13 +270,13 @@ describe("HTTP over HTTP/2", () => {
       yield* Effect.callback<void>((resume) => void stream.on("close", () => resume(Effect.void)))
       expect(stream.rstCode).toBe(11)
 
-      const other = yield* rawSession(yield* serve({ grpc: { maxIncompleteSize: 400 } }))
-      expect(yield* overHttp2(other, { ...echo, body: new Uint8Array(401) })).toMatchObject({ status: undefined })
+      const other = yield* rawSession(yield* serve({}, 300_000))
+      expect(yield* overHttp2(other, { ...echo, body: new Uint8Array(300_001) })).toMatchObject({ status: 503 })
       for (let index = 0; index < 10; index++) expect(yield* overHttp2(other, echo)).toMatchObject(echoed)
     }),
   )
 
-  it.live("who asks whether to send a body is told to", () =>
+  it.live("answers Expect: 100-continue", () =>
     Effect.gen(function* () {
       const server = yield* serve()
       const session = yield* rawSession(server)
@@ -305,10 +306,12 @@ describe("HTTP over HTTP/2", () => {
     }),
   )
 
-  it.live("pages of other origins may ask where they may of gRPC", () =>
+  it.live("pages of other origins may send requests as with gRPC", () =>
     Effect.gen(function* () {
       const cors = Result.getOrThrow(Cors.make({ origins: ["https://app.example.com"] }))
-      const session = yield* rawSession(yield* serve({ http: { cors }, grpc: { cors } }))
+      const browserAccess = Result.getOrThrow(BrowserAccess.make({ cors: { origins: ["https://app.example.com"] } }))
+      const options = { cors, browserAccess }
+      const session = yield* rawSession(yield* serve({ http: options, grpc: options }))
       const headers = { origin: "https://app.example.com" }
       const response = yield* overHttp2(session, { ...echo, headers })
       expect(response).toMatchObject(echoed)

@@ -20,7 +20,7 @@ import type { IncomingRequest } from "./port/HttpExchange.ts"
 import * as HttpListener from "./port/HttpListener.ts"
 import type { ServeError } from "./error/ServeError.ts"
 
-export interface OnePortOptions extends Omit<HttpListener.ListenerOptions, "name" | "http2"> {
+export interface OnePortOptions extends Omit<HttpListener.ListenerOptions, "name" | "http2" | "limits"> {
   readonly http: HttpServer.FrontEndOptions
   readonly grpc: GrpcServer.FrontEndOptions
 }
@@ -55,7 +55,7 @@ export const make = Effect.fnUntraced(function* (
     if (isRpc(request)) grpc.handler(request, response)
     else overHttp2(request, response)
   })
-  return yield* HttpListener.make(http1, { name: "HTTP and gRPC", ...listener, http2 })
+  return yield* HttpListener.make(http1, { name: "HTTP and gRPC", ...listener, http2, limits: gateway.limits })
 })
 
 /** Tells whether a request is an RPC: its path has the form of a method, known or not, or its content type is gRPC. */

@@ -17,11 +17,15 @@ import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
 import { Served } from "@nereid/core/internal/lifecycle/Served"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { ServeError } from "./error/ServeError.ts"
+import * as Announcement from "./announce/Announcement.ts"
 import * as FrontEnds from "./FrontEnds.ts"
 import * as Gateway from "./gateway/Gateway.ts"
 import * as RepositoryIndex from "./gateway/RepositoryIndex.ts"
+import * as HttpModelRoutes from "./http/HttpModelRoutes.ts"
 import { Server } from "./ListeningServer.ts"
+import * as LimitReports from "./limit/LimitReports.ts"
 import type { LogControl } from "./log/LogSettings.ts"
+import * as StandardStreams from "./log/StandardStreams.ts"
 import * as GarbageCollector from "./memory/GarbageCollector.ts"
 import * as SharedMemory from "./memory/SharedMemory.ts"
 import { SystemSharedMemory } from "./memory/SystemSharedMemory.ts"
@@ -49,7 +53,11 @@ export const open = Effect.fnUntraced(function* <E, R>(
   options: OpenOptions,
 ): Effect.fn.Return<Server["Service"], E | ServeError, R | Served | Scope.Scope> {
   if (options.tuneGarbageCollector === true) GarbageCollector.tune()
+  StandardStreams.guard()
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
+  // First, to announce the end of a stop behind everything else.
+  const announcement = options.announce === true ? yield* Announcement.make : Announcement.silent
+  const routes = yield* Effect.fromResult(HttpModelRoutes.check(options.routes ?? {}))
   // Before the front ends, which close before the models for that reason.
   const models = yield* Scope.fork(yield* Scope.Scope)
   const store = yield* Effect.try({
@@ -69,7 +77,11 @@ export const open = Effect.fnUntraced(function* <E, R>(
 
   // Listeners close in parallel, so that no listener waits for the calls of another.
   const frontEnds = yield* Scope.make("parallel")
-  const drain = stop(gateway, frontEnds, drainTimeout, options.onDrainTimeout)
+  let reason: string | undefined
+  const announced = Effect.suspend(() =>
+    announcement.stopping({ inFlight: gateway.inFlight, limit: drainTimeout }, reason),
+  )
+  const drain = Effect.andThen(announced, stop(gateway, frontEnds, drainTimeout, options.onDrainTimeout))
   yield* Effect.addFinalizer(() => drain)
   const addresses = yield* Scope.provide(FrontEnds.open(gateway, drainTimeout, options), frontEnds)
   const stopped = Effect.suspend(() =>
@@ -79,7 +91,10 @@ export const open = Effect.fnUntraced(function* <E, R>(
     ),
   )
   yield* SelfStop.watch(store, {
-    readinessOff: gateway.beginDrain,
+    readinessOff: () => {
+      reason = "because a model cannot recover"
+      gateway.beginDrain()
+    },
     stop: Effect.asVoid(stopped),
     limit: Duration.sum(drainTimeout, grace),
     onUnrecoverable: options.onUnrecoverable,
@@ -89,12 +104,13 @@ export const open = Effect.fnUntraced(function* <E, R>(
   serve(store, expected, loaded.models)
   if (loaded.repository !== undefined) yield* openRepository(loaded.repository)
   // Background work of the repository, such as polling, ends with the listeners.
-  yield* Effect.mapError(Scope.provide(repository.begin, frontEnds), ({ message }) => {
+  yield* Effect.catch(Scope.provide(repository.begin, frontEnds), ({ message }) => {
     const index = RepositoryIndex.all(store, repository)
-    return new ServeError({ message, found: { index: () => index, models: store.models } })
+    const found = { index: () => index, models: store.models }
+    return Effect.andThen(announcement.failed(found), new ServeError({ message, found }))
   })
   gateway.started()
-  return Server.of({
+  const server = Server.of({
     ...addresses,
     get models() {
       return store.models
@@ -102,6 +118,14 @@ export const open = Effect.fnUntraced(function* <E, R>(
     index: () => RepositoryIndex.all(store, repository),
     isReady: gateway.isReady,
   })
+  yield* announcement.started({
+    ...addresses,
+    routes,
+    tls: options.tls ?? {},
+    index: server.index,
+    models: server.models,
+  })
+  return server
 })
 
 const makeGateway = Effect.fnUntraced(function* (
@@ -115,6 +139,7 @@ const makeGateway = Effect.fnUntraced(function* (
     id,
     version,
     logging: options.control,
+    limits: yield* LimitReports.make,
     tracing: yield* Tracing.make(store, options.trace ?? {}),
     sharedMemory: allowClientSharedMemory ? yield* openSharedMemory : SharedMemory.disabled,
     maxInFlightSize: options.maxInFlightSize ?? Math.floor(availableMemory() / 2),
@@ -168,8 +193,8 @@ const stop = Effect.fn("OpenServer.stop")(function* (
   const closing = yield* Effect.forkDetach(Scope.close(frontEnds, Exit.void), { startImmediately: true })
   const drained = yield* Fiber.join(closing).pipe(Effect.timeoutOption(limit))
   if (Option.isNone(drained)) {
-    const what = "Requests, or models that are being loaded, were"
-    yield* Effect.logWarning(`${what} still in flight after ${Duration.format(limit)}; stopping without them`)
+    const subject = "Requests or model loads were"
+    yield* Effect.logWarning(`${subject} still in flight after ${Duration.format(limit)}; stopping without them`)
     onDrainTimeout()
   }
 })

@@ -60,7 +60,7 @@ export const watch = Effect.fnUntraced(function* (
   yield* Deferred.await(failed).pipe(
     Effect.tap(({ name, error }) => {
       readinessOff()
-      return Effect.logFatal(`Model '${name}' cannot recover, so the server stops: ${error.message}`)
+      return Effect.logFatal(`Stopping the server, because model '${name}' cannot recover: ${error.message}`)
     }),
     Effect.flatMap(({ error }) =>
       onUnrecoverable === undefined ? endProcess(holder, stop, limit) : Effect.sync(() => onUnrecoverable(error)),

@@ -35,7 +35,7 @@ const refuses = (port: number) =>
     return Effect.sync(() => socket.destroy())
   })
 
-it.live("serves on every front end that is not turned off, and tells where", () =>
+it.live("serves on every enabled front end, and reports the addresses", () =>
   Effect.gen(function* () {
     const local = { host: "127.0.0.1", port: 0 }
     const layer = Server.layer([Echo], { http: local, grpc: local, metrics: local }).pipe(Layer.provide(echo))
@@ -45,7 +45,7 @@ it.live("serves on every front end that is not turned off, and tells where", () 
   }),
 )
 
-it.live("everything on one port beside the others; the one whose port it is has none of its own", () =>
+it.live("serves everything on one port in addition to the others; a protocol on that port has no other port", () =>
   Effect.gen(function* () {
     const local = { host: "127.0.0.1", port: 0 }
     const serve = (options: Server.ServerOptions) =>
@@ -73,7 +73,9 @@ it.live("everything on one port beside the others; the one whose port it is has 
       )
       const tls = { [usual]: { cert: "a.crt", key: "a.key" } }
       const error = yield* Effect.flip(Effect.scoped(serve({ ...options, tls })))
-      expect(error.message).toContain(`tls.${usual} is of no use: everything is on 127.0.0.1:${port.port}`)
+      expect(error.message).toContain(
+        `tls.${usual} has no effect: HTTP and gRPC share 127.0.0.1:${port.port}; set tls.port instead`,
+      )
     }
   }),
 )
@@ -189,7 +191,7 @@ it.live("a stop waits for requests in flight, and answers them", () =>
   }),
 )
 
-it.live("a stop closes all listeners at once, whichever of them still has a request in flight", () =>
+it.live("a stop closes all listeners at once, also those with requests in flight", () =>
   Effect.gen(function* () {
     const { entered, gate, layer } = yield* gated
     const local = { host: "127.0.0.1", port: 0 }

@@ -103,7 +103,7 @@ const requestsTo = Effect.fnUntraced(function* ({ http, grpc }: Ports) {
   return { call, index, infer, value, status, isReady }
 })
 
-it.live("ports are open while models are being loaded: live, not ready, and requests are told to come again", () =>
+it.live("ports are open while models load: live, not ready, and requests get a retry hint", () =>
   Effect.gen(function* () {
     const ports = yield* somewhere
     const { handler, initializing, initialize, response } = slow()
@@ -135,7 +135,7 @@ it.live("ports are open while models are being loaded: live, not ready, and requ
   }),
 )
 
-it.live("a server that need not have all models ready is not ready before it has loaded them, either", () =>
+it.live("a server without strict readiness is not ready before it has loaded its models", () =>
   Effect.gen(function* () {
     const ports = yield* somewhere
     const { handler, initializing, initialize } = slow()
@@ -207,7 +207,7 @@ it.live("a model that is loaded is there on both ports; readiness of the server 
     expect(yield* index).toEqual([ready, { ...ready, name: "later" }])
     yield* Effect.promise(() => server.unload("later"))
     expect(yield* status("models/later/ready")).toBe(404)
-    expect(yield* isReady("later")).toBe(5)
+    expect(yield* isReady("later")).toBe(false)
     yield* Effect.promise(() => server.stop())
   }),
 )
@@ -249,7 +249,7 @@ it.live("a replacement takes over what comes on both ports, what is in flight en
   }),
 )
 
-it.live("no request is lost while a model is replaced again and again, asked on both ports and by another model", () =>
+it.live("no request is lost during repeated replacements, over both ports and from another model", () =>
   Effect.gen(function* () {
     const server = yield* Effect.promise(() => Server.start([Later], times(0), free))
     class Asks extends Model.Service<Asks>()("asks", fields) {}
@@ -314,7 +314,7 @@ it("a layer may need what the server was started with, and nothing else", () => 
   expect(changes).toBeTypeOf("function")
 })
 
-it.live("a stop ends a load, which is told so, and finalizes what was loaded", () =>
+it.live("a stop interrupts a load, which fails, and finalizes loaded models", () =>
   Effect.promise(async () => {
     const server = await Server.start([First], first, free)
     const loaded = slow()
@@ -358,7 +358,7 @@ it.live("several servers that are built together all have what is loaded, until 
   }),
 )
 
-it.live("a family answers each request by the variant that it asks, and is ready before any of them is loaded", () =>
+it.live("a family answers each request with its variant, and is ready before any variant is loaded", () =>
   Effect.gen(function* () {
     class Family extends Model.Service<Family>()("family", { ...fields, parameters: { by: Schema.Int } }) {}
     const family = Model.family(Family, {
@@ -434,7 +434,7 @@ it.live(
     }),
 )
 
-it.live("a model that was loaded later and cannot recover ends the server, too", () =>
+it.live("an unrecoverable model that was loaded later also ends the server", () =>
   Effect.promise(async () => {
     const server = await Server.start([First], first, free)
     const lost = new Errors.Unrecoverable({ message: "the device is lost" })

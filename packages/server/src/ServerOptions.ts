@@ -17,6 +17,7 @@ import type { TraceSettings } from "./trace/TraceSettings.ts"
  */
 export type Listen = number | false | { readonly host: string; readonly port: number }
 
+/** Options of a server. All are optional. */
 export interface ServerOptions {
   /** Address of the HTTP listener. Default: port 8000. */
   readonly http?: Listen
@@ -35,6 +36,12 @@ export interface ServerOptions {
   readonly tls?: { readonly http?: Tls; readonly grpc?: Tls; readonly port?: Tls }
   /** Cross-origin requests that browsers may send, on all ports except the metrics port. Default: none. */
   readonly cors?: Cors.Cors
+  /**
+   * Names of the server that are not private, such as `models.example.com` and `*.example.com`, or "*" for any. All
+   * APIs but health then refuse other hosts over HTTP/1.1 without TLS. Default: the APIs that change the server accept
+   * only names of this machine and of private networks, addresses, and the hosts of `cors`; the others accept any host.
+   */
+  readonly allowedHosts?: "*" | ReadonlyArray<string>
   /** Server name in the server's metadata. Default "nereid". */
   readonly id?: string
   /** Maximum size of an HTTP body, in bytes. Default 64 MiB. */
@@ -45,10 +52,16 @@ export interface ServerOptions {
   readonly responseCompression?: ResponseCompression
   /** Keepalive of gRPC connections: pings, limits on the client's pings, and maximum age. Defaults as in gRPC. */
   readonly keepalive?: Keepalive
-  /** Maximum memory of all requests in flight, in bytes. Default: half of the memory that the process may use. */
+  /**
+   * Maximum memory that callers make the server hold, in bytes: incomplete and complete requests, and responses that
+   * have not been sent. Above half of it, each connection has a fair share. Default: half of the memory that the
+   * process may use.
+   */
   readonly maxInFlightSize?: number
   /** Maximum open connections of each port. Further connections are closed at once. Default 10,000. */
   readonly maxConnections?: number
+  /** Maximum time without progress while a client reads a response; its connection or call then ends. Default 60 s. */
+  readonly sendTimeout?: Duration.Input
   /** Handles gRPC inference, unary and streaming, before Connect. Default true; false is for comparison. */
   readonly fastInference?: boolean
   /**
@@ -79,6 +92,11 @@ export interface ServerOptions {
    * no tracing. Without a file, tracing cannot be turned on.
    */
   readonly trace?: Partial<TraceSettings>
+  /**
+   * Prints to stdout what the server serves once it is ready, with an example request for each model, and later why and
+   * how it stops. Default false: the server writes nothing but its log.
+   */
+  readonly announce?: boolean
   /**
    * Tunes V8's garbage collector for a server. V8 then counts buffers together with its heap, collects young objects
    * more often, and does not predict which objects live long. Requests with large tensors cost fewer collections, and

@@ -27,7 +27,11 @@ export class ServerRepository implements OpenRepository {
 
   readonly begin: OpenRepository["begin"] = Effect.suspend(() => this.#opened.begin)
 
+  readonly refresh: OpenRepository["refresh"] = Effect.suspend(() => this.#opened.refresh)
+
   readonly index: OpenRepository["index"] = () => this.#opened.index()
+
+  readonly isLive: OpenRepository["isLive"] = () => this.#opened.isLive()
 
   readonly isReady: OpenRepository["isReady"] = () => this.#opened.isReady()
 

@@ -32,9 +32,7 @@ const free = { http: anywhere, grpc: anywhere, metrics: anywhere }
 
 const infer = async (port: number, model = "echo") => {
   const body = JSON.stringify({ inputs: [{ name: "x", shape: [1], datatype: "INT32", data: [7] }] })
-  // A connection that fetch keeps may be one that a stopped server has just closed.
-  const headers = { connection: "close" }
-  const response = await fetch(`http://127.0.0.1:${port}/v2/models/${model}/infer`, { method: "POST", headers, body })
+  const response = await fetch(`http://127.0.0.1:${port}/v2/models/${model}/infer`, { method: "POST", body })
   return [response.status, await response.json()]
 }
 
@@ -49,6 +47,20 @@ const take = async (port: number) => {
   onTestFinished(() => void holder.close())
   return (holder.address() as AddressInfo).port
 }
+
+it("requests right after a start on a port that was just stopped do not meet closed connections", async () => {
+  const options = { grpc: false, metrics: false } as const
+  let server = await Server.start([Echo], echo, { ...options, http: anywhere })
+  const { port } = server.http
+  for (let round = 0; round < 5; round++) {
+    // So many connections that a client does not notice the end of all of them in one turn.
+    const responses = await Promise.all(Array.from({ length: 40 }, () => infer(port)))
+    expect(responses).toEqual(responses.map(() => responded))
+    await server.stop()
+    server = await Server.start([Echo], echo, { ...options, http: { ...anywhere, port } })
+  }
+  await server.stop()
+})
 
 it("serves until it is stopped, and then its ports are free", async () => {
   const server = await Server.start([Echo, Other], Layer.mergeAll(echo, other), free)
@@ -66,7 +78,7 @@ it("has no address for what is turned off", async () => {
   expect([server.http.port > 0, server.grpc, server.port, server.metrics]).toEqual([true, ...Array(3)])
 })
 
-it("has one port for everything, if asked to", async () => {
+it("serves everything on one port if configured", async () => {
   await using server = await Server.start([Echo], echo, { http: false, grpc: false, port: anywhere, metrics: false })
   expect(await infer(server.port.port)).toEqual(responded)
 })
@@ -146,11 +158,11 @@ it("rejects with the error of a model that cannot be loaded, and unloads the oth
 it("rejects where a model is given twice", async () => {
   await expect(Server.start([Echo, Echo], echo, free)).rejects.toMatchObject({
     _tag: "ServeError",
-    message: expect.stringContaining("Model 'echo' version 1 is given twice"),
+    message: expect.stringContaining("Model 'echo' version 1 is given more than once"),
   })
 })
 
-it("says that it has stopped: asked to, or by itself, as a model cannot recover", async () => {
+it("reports that it has stopped, on request or because of an unrecoverable model", async () => {
   const started = await Server.start([Echo], echo, free)
   await started.stop()
   expect(await started.stopped).toBeUndefined()

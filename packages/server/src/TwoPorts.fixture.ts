@@ -10,7 +10,7 @@ import * as HttpServer from "./http/HttpServer.ts"
 
 const free = { host: "127.0.0.1", port: 0 }
 
-/** `get` and `post` ask a path over HTTP, `call` an RPC over gRPC. */
+/** `get` and `post` request a path over HTTP, `call` calls an RPC over gRPC. */
 export const serve = Effect.fnUntraced(function* (
   models: ReadonlyArray<RunningModel>,
   options: Omit<Parameters<typeof Gateway.make>[1], "id" | "version"> = {},

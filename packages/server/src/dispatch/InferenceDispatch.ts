@@ -12,17 +12,19 @@ import { type InferenceError, QueueFull, Unsupported } from "@nereid/core/Errors
 import { type Cancel, type Emit, errorPrefix, type Response } from "@nereid/core/internal/request/Request"
 import { notReady } from "@nereid/core/internal/error/Refusal"
 import type { RegisteredModels } from "@nereid/core/Registry"
-import { validate, wireResponse } from "@nereid/core/internal/wire/Validation"
+import { classifiedResponse, validate, wireResponse } from "@nereid/core/internal/wire/Validation"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { HeldMemory } from "../limit/MemoryBudget.ts"
 import * as SharedMemory from "../memory/SharedMemory.ts"
 import * as RequestSize from "./RequestSize.ts"
+import * as SlicedWork from "./SlicedWork.ts"
 
 export type InferenceReply = (outcome: Result.Result<WireResponse, InferenceError>) => void
 
 /** Takes the responses of one request, of which a decoupled model gives any number. */
 export interface InferenceReceiver {
   /** Takes one response of a decoupled model. Completes once the caller takes more. */
-  readonly emit: (response: WireResponse) => Effect.Effect<void>
+  readonly emit: (response: WireResponse, isLast?: boolean) => Effect.Effect<void>
   /**
    * Called once, at the end: with the only response of a model that is not decoupled, with a response without outputs
    * of a decoupled model, or with the failure.
@@ -33,32 +35,44 @@ export interface InferenceReceiver {
 export interface InferenceDispatch {
   /**
    * Checks a request and hands it to its model, which must not be decoupled. The reply is called once, possibly before
-   * this returns, and never after the returned cancel. `deadline` is in milliseconds since the epoch, undefined for
-   * none.
+   * this returns, and never after the returned cancel. `deadline` is a MonotonicTime, undefined for none. `memory` is
+   * what the connection of the request holds; without it, the request counts for no connection.
    */
-  readonly infer: (wire: WireRequest, deadline: number | undefined, reply: InferenceReply) => Cancel
+  readonly infer: (
+    wire: WireRequest,
+    deadline: number | undefined,
+    reply: InferenceReply,
+    memory?: HeldMemory,
+  ) => Cancel
   /** The same for a caller that takes any number of responses, so for decoupled models too. */
-  readonly stream: (wire: WireRequest, deadline: number | undefined, receiver: InferenceReceiver) => Cancel
+  readonly stream: (
+    wire: WireRequest,
+    deadline: number | undefined,
+    receiver: InferenceReceiver,
+    memory?: HeldMemory,
+  ) => Cancel
 }
 
-export interface InferenceDispatchOptions {
-  readonly sharedMemory: SharedMemory.SharedMemory
-  /** Largest total size of unanswered requests, in bytes. */
-  readonly maxInFlightSize: number
+/** The dispatch itself, below tracing. */
+export interface CountedDispatch extends InferenceDispatch {
+  /** Returns the number of unanswered requests. */
+  readonly inFlight: () => number
 }
 
+/** `unattributed` is the memory of requests without a connection. */
 export const make = (
   models: Pick<RegisteredModels, "get">,
-  { sharedMemory, maxInFlightSize }: InferenceDispatchOptions,
-): InferenceDispatch => {
-  /** Bytes of all unanswered requests. */
-  let inFlight = 0
+  sharedMemory: SharedMemory.SharedMemory,
+  unattributed: HeldMemory,
+): CountedDispatch => {
+  let requests = 0
   /** `emit` is undefined for a caller that takes one response. */
   const dispatch = (
     wire: WireRequest,
     deadline: number | undefined,
     end: InferenceReply,
     emit: InferenceReceiver["emit"] | undefined,
+    memory: HeldMemory = unattributed,
   ): Cancel => {
     const found = models.get(wire.modelName, wire.modelVersion)
     if (Result.isFailure(found)) return refuse(end, found.failure)
@@ -69,12 +83,14 @@ export const make = (
       return refuse(end, notReady(model.description))
     }
     const size = RequestSize.of(wire)
-    if (inFlight + size > maxInFlightSize) {
+    const full = memory.take(size)
+    if (full !== undefined) {
       model.description.statistics.failed("REJECTED", 0)
-      return refuse(end, tooMuchInFlight(wire, inFlight, maxInFlightSize))
+      return refuse(end, queueFull(wire, full))
     }
     const borrowed = SharedMemory.isUsedBy(wire) ? sharedMemory.borrow(wire) : noLoan
     if (Result.isFailure(borrowed)) {
+      memory.give(size)
       model.description.statistics.failed("OTHER", 0)
       return refuse(end, borrowed.failure)
     }
@@ -82,51 +98,82 @@ export const make = (
     const validated = validate(model.description, loan?.request ?? wire, deadline)
     if (Result.isFailure(validated)) {
       loan?.release()
+      memory.give(size)
       model.description.statistics.failed("OTHER", 0)
       return refuse(end, validated.failure)
     }
     const { request } = validated.success
     const written = (response: Response) => {
       const wireResult = wireResponse(model.description, validated.success, response)
-      return loan === undefined ? wireResult : Result.flatMap(wireResult, loan.write)
+      return loan === undefined ? Result.succeed(wireResult) : loan.write(wireResult)
     }
+    const classified: ClassifiedWriter | undefined = validated.success.isClassified
+      ? (response, done) =>
+          SlicedWork.run(classifiedResponse(model.description, validated.success, response), (result) =>
+            done(loan === undefined ? result : Result.flatMap(result, loan.write)),
+          )
+      : undefined
     const submitted =
-      emit === undefined || !model.calls.decoupled ? request : { ...request, emit: writingEmit(written, emit) }
+      emit === undefined || !model.calls.decoupled
+        ? request
+        : { ...request, emit: writingEmit(written, classified, emit) }
     let isOver = false
-    inFlight += size
+    requests += 1
     const release = () => {
       if (isOver) return
       isOver = true
-      inFlight -= size
+      requests -= 1
+      memory.give(size)
       loan?.release()
     }
+    let cancelClasses: Cancel | undefined
     const cancel = model.calls.submit(submitted, (outcome) => {
+      if (classified !== undefined && Result.isSuccess(outcome)) {
+        cancelClasses = classified(outcome.success, (replyOutcome) => {
+          release()
+          end(replyOutcome)
+        })
+        return
+      }
       const replyOutcome = Result.isFailure(outcome) ? Result.fail(outcome.failure) : written(outcome.success)
       release()
       end(replyOutcome)
     })
     return () => {
       cancel()
+      cancelClasses?.()
       release()
     }
   }
   return {
-    infer: (wire, deadline, reply) => dispatch(wire, deadline, reply, undefined),
-    stream: (wire, deadline, { end, emit }) => dispatch(wire, deadline, end, emit),
+    infer: (wire, deadline, reply, memory) => dispatch(wire, deadline, reply, undefined, memory),
+    stream: (wire, deadline, { end, emit }, memory) => dispatch(wire, deadline, end, emit, memory),
+    inFlight: () => requests,
   }
 }
 
 const noLoan = Result.succeed(undefined)
 
-const writingEmit =
-  (
-    written: (response: Response) => Result.Result<WireResponse, InferenceError>,
-    emit: InferenceReceiver["emit"],
-  ): Emit =>
-  (response) => {
-    const wire = written(response)
-    return Result.isFailure(wire) ? Effect.fail(wire.failure) : emit(wire.success)
+/** Writes a response with classes. Calls `done` once, in this turn or a later one, never after the returned cancel. */
+type ClassifiedWriter = (response: Response, done: InferenceReply) => Cancel
+
+const writingEmit = (
+  written: (response: Response) => Result.Result<WireResponse, InferenceError>,
+  classified: ClassifiedWriter | undefined,
+  emit: InferenceReceiver["emit"],
+): Emit => {
+  if (classified !== undefined) {
+    return (response, isLast) =>
+      Effect.callback<WireResponse, InferenceError>((resume) => {
+        const cancel = classified(response, (outcome) => resume(Effect.fromResult(outcome)))
+        return Effect.sync(cancel)
+      }).pipe(Effect.flatMap((wire) => emit(wire, isLast)))
   }
+  return (response, isLast) => {
+    const wire = written(response)
+    return Result.isFailure(wire) ? Effect.fail(wire.failure) : emit(wire.success, isLast)
+  }
+}
 
 const unaryOnly = "ModelInfer RPC doesn't support models with decoupled transaction policy"
 
@@ -135,7 +182,8 @@ const refuse = (reply: InferenceReply, error: InferenceError): Cancel => {
   return constVoid
 }
 
-const tooMuchInFlight = (wire: WireRequest, inFlightBytes: number, limitBytes: number) => {
-  const limit = `requests hold ${inFlightBytes} bytes until they are answered, at most ${limitBytes}`
-  return new QueueFull({ message: `${errorPrefix(wire)}Exceeds maximum queue size: ${limit}`, retryAfter: 1000 })
-}
+const queueFull = (wire: WireRequest, { message, retryAfter }: QueueFull) =>
+  new QueueFull({
+    message: `${errorPrefix(wire)}Exceeds maximum queue size: ${message}`,
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+  })

@@ -9,6 +9,7 @@ export interface ModelsFound {
   readonly models: ReadonlyArray<RunningModel>
 }
 
+/** The server cannot start. `message` names the reason, such as a port in use or an invalid option. */
 export class ServeError extends Data.TaggedError("ServeError")<{
   readonly message: string
   /** State of each model, if models of a repository failed the start. */

@@ -1,10 +1,13 @@
 /** Class results over both protocols. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import { setImmediate as nextTurn } from "node:timers/promises"
+import { Effect, Fiber, Layer, Result } from "effect"
 import { Model, Tensor } from "@nereid/core"
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { decodeResponse } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { encodeElements } from "@nereid/core/internal/tensor/TypedTensor"
 import { addSub, clients, modelInfer, serve as serveGrpc } from "../grpc/GrpcServer.fixture.ts"
+import * as Gateway from "./Gateway.ts"
 import { inferModel, json, serve } from "../http/HttpInfer.fixture.ts"
 
 class Scores extends Model.Service<Scores>()("scores", {
@@ -17,6 +20,22 @@ class Plain extends Model.Service<Plain>()("plain", {
   inputs: { X: Tensor.FP32("n") },
   outputs: { Y: Tensor.FP32("n") },
 }) {}
+
+/** As many elements as classes can be requested of, in ascending order. */
+class Large extends Model.Service<Large>()("large", {
+  inputs: { X: Tensor.INT32(1) },
+  outputs: { Y: Tensor.INT32("n") },
+}) {}
+
+const length = 1_000_000
+
+const ascending = Tensor.make(
+  "INT32",
+  [length],
+  Int32Array.from({ length }, (_, index) => index),
+)
+
+const LargeLive = Model.each(Large, () => Effect.succeed({ Y: ascending }))
 
 const models = Layer.mergeAll(
   Model.each(Scores, ({ X }) =>
@@ -73,7 +92,7 @@ it.live("HTTP: what has no class results", () =>
     const error = "class result not available for output due to unsupported type 'BYTES'"
     assert.deepStrictEqual([unsupported.status, json(unsupported)], [400, { error }])
     const text = yield* inferModel(server, "scores", body("[1,6]", output("SCORE", '"1"')))
-    assert.deepStrictEqual([text.status, text.headers["nereid-error"]], [500, "MalformedRequest"])
+    assert.deepStrictEqual([text.status, text.headers["nereid-error"]], [400, "MalformedRequest"])
   }),
 )
 
@@ -106,3 +125,47 @@ for (const [name, client] of Object.entries(clients)) {
     }),
   )
 }
+
+const largeBody = (count: number) =>
+  `{"inputs":[{"name":"X","shape":[1],"datatype":"INT32","data":[0]}],` +
+  `"outputs":[{"name":"Y","parameters":{"classification":${count},"binary_data":true}}]}`
+
+it.live("the server answers other requests while it makes classes of a large output", () =>
+  Effect.gen(function* () {
+    const server = yield* serve(LargeLive, [Large])
+    const classes = yield* Effect.forkChild(inferModel(server, "large", largeBody(length)))
+    let answered = 0
+    while (classes.pollUnsafe() === undefined) {
+      const live = yield* Effect.promise(() => fetch(`http://127.0.0.1:${server.port}/v2/health/live`))
+      assert.strictEqual(live.status, 200)
+      answered += 1
+    }
+    const response = yield* Fiber.join(classes)
+    assert.strictEqual(response.status, 200)
+    assert.include(response.body.subarray(-40).toString(), "0:0")
+    assert.isAbove(answered, 20)
+  }),
+)
+
+it.live("a cancelled request gives its memory back while its classes are made, and gets no response", () =>
+  Effect.gen(function* () {
+    const { model } = yield* Large
+    const store = ModelStore.of([model])
+    const gateway = Gateway.make(store, { id: "nereid", version: "0" })
+    const outcomes: Array<string> = []
+    const inputs = [{ name: "X", datatype: "INT32", shape: [1], bytes: new Uint8Array(4) } as const]
+    const wire = { modelName: "large", modelVersion: "", id: "", parameters: {}, inputs }
+    const infer = (name: string, classification: number, done = (): void => {}) =>
+      gateway.infer({ ...wire, outputs: [{ name: "Y", binary: true, classification }] }, undefined, () => {
+        outcomes.push(name)
+        done()
+      })
+    const cancelled = infer("cancelled", length)
+    while (model.description.statistics.success.count === 0) yield* Effect.promise(nextTurn)
+    assert.strictEqual(gateway.inFlight(), 1)
+    cancelled()
+    assert.strictEqual(gateway.inFlight(), 0)
+    yield* Effect.promise(() => new Promise<void>((resolve) => infer("other", 1000, resolve)))
+    assert.deepStrictEqual(outcomes, ["other"])
+  }).pipe(Effect.provide(LargeLive)),
+)

@@ -58,7 +58,7 @@ it.effect("requests hold so many bytes and no more until they are answered or ta
     infer(40)
     infer(8)
     const limit =
-      "[request id: 7] Exceeds maximum queue size: requests hold 92 bytes until they are answered, at most 100"
+      "[request id: 7] Exceeds maximum queue size: callers hold 92 bytes of this server's memory, at most 100"
     expect(outcomes).toEqual([limit])
     expect(model.description.statistics.failures.REJECTED).toBe(1)
     cancel()

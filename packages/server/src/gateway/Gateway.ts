@@ -14,6 +14,8 @@ import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/internal/tensor/TensorSpec"
 import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
 import type { ModelConfig } from "@nereid/protocol/model_config"
+import * as LimitReports from "../limit/LimitReports.ts"
+import { MemoryBudget } from "../limit/MemoryBudget.ts"
 import * as LogSettings from "../log/LogSettings.ts"
 import * as StatisticsMessage from "./StatisticsMessage.ts"
 import * as RepositoryIndex from "./RepositoryIndex.ts"
@@ -45,7 +47,7 @@ export interface ModelMetadata {
   readonly outputs: ReadonlyArray<TensorMetadata>
 }
 
-export interface Gateway extends InferenceDispatch.InferenceDispatch {
+export interface Gateway extends InferenceDispatch.CountedDispatch {
   readonly isLive: () => boolean
   /** Readiness: the server is neither starting nor stopping and, with `strictReadiness`, every model is ready. */
   readonly isReady: () => boolean
@@ -57,7 +59,7 @@ export interface Gateway extends InferenceDispatch.InferenceDispatch {
   readonly modelStatistics: (name: string, version: string) => Result.Result<ModelStatisticsResponse, InferenceError>
   readonly repositoryIndex: (
     request: RepositoryIndex.IndexRequest,
-  ) => Result.Result<ReadonlyArray<IndexEntry>, InferenceError>
+  ) => Effect.Effect<ReadonlyArray<IndexEntry>, InferenceError>
   /** Returns the control of a repository; an empty name selects the only repository. */
   readonly repositoryControl: (repository: string) => Result.Result<Control, InferenceError>
   /** Applies changes to the trace settings of a model, and returns the settings. An empty name selects all models. */
@@ -67,6 +69,10 @@ export interface Gateway extends InferenceDispatch.InferenceDispatch {
   readonly spans: SpanSource | undefined
   /** Log settings of the server; they can change. */
   readonly logging: LogSettings.LogControl
+  /** Takes reports of limits that acted, from all front ends. */
+  readonly limits: LimitReports.LimitReports
+  /** Memory that callers make the server hold, through all front ends. */
+  readonly memory: MemoryBudget
   /** Shared memory regions that clients have registered. */
   readonly sharedMemory: SharedMemory.SharedMemory
   /** The models that requests reach now, and their changes. */
@@ -108,9 +114,11 @@ export const make = (
     readonly tracing?: Tracing.Tracing
     /** Default: requests have no spans. */
     readonly spans?: SpanSource | undefined
+    /** Default: reports go nowhere. */
+    readonly limits?: LimitReports.LimitReports
     /** Default: none is allowed. */
     readonly sharedMemory?: SharedMemory.SharedMemory
-    /** Bytes that requests hold together until they are answered. Default: any number. */
+    /** Memory that callers may make the server hold, in bytes. Default: any number. */
     readonly maxInFlightSize?: number
     /** Model repository. Default: none. */
     readonly repository?: OpenRepository
@@ -126,13 +134,15 @@ export const make = (
   const stopping = new AbortController()
   let { isStarting = false } = options
 
-  const dispatch = InferenceDispatch.make(store, { sharedMemory, maxInFlightSize })
+  const { limits = LimitReports.none } = options
+  const memory = new MemoryBudget(maxInFlightSize, limits)
+  const dispatch = InferenceDispatch.make(store, sharedMemory, memory.unattributed)
   const { spans } = options
   const { infer, stream } = traced(spans === undefined ? dispatch : spanned(dispatch, spans), tracing)
 
   return {
-    isLive: () => true,
-    isReady: () => !isStarting && !stopping.signal.aborted && (!strictReadiness || isComplete()),
+    isLive: () => repository.isLive(),
+    isReady: () => !isStarting && !stopping.signal.aborted && repository.isLive() && (!strictReadiness || isComplete()),
     metadata: { name: options.id, version: options.version, extensions },
     repositoryIndex: (request) => RepositoryIndex.index(store, repository, request),
     repositoryControl: (chosen) => RepositoryIndex.control(repository, chosen),
@@ -142,6 +152,8 @@ export const make = (
         ? Result.succeed(tracing.change(model, changes))
         : Result.fail(new InvalidRequest({ message: `Request for unknown model : ${model}` })),
     logging: options.logging ?? LogSettings.make(),
+    limits,
+    memory,
     models: store,
     sharedMemory,
     model: store.get,
@@ -172,6 +184,7 @@ export const make = (
     spans,
     infer,
     stream,
+    inFlight: dispatch.inFlight,
     stopping: stopping.signal,
     started: () => {
       isStarting = false

@@ -267,7 +267,7 @@ it.live("a file's format follows its backend; a model that runs elsewhere has no
   }),
 )
 
-it.live("ragged inputs, and what is made of them, are told as they are given", () =>
+it.live("reports ragged inputs and their batch inputs as configured", () =>
   Effect.gen(function* () {
     const { preferring } = yield* harness
     const source = { kind: "BATCH_ACCUMULATED_ELEMENT_COUNT", datatype: "INT32", source: 0 } as const
@@ -289,7 +289,7 @@ it.live("ragged inputs, and what is made of them, are told as they are given", (
   }),
 )
 
-it.live("the server says that it has both extensions", () =>
+it.live("the server metadata lists both extensions", () =>
   Effect.gen(function* () {
     const { get, call } = yield* harness
     const extensions = expect.arrayContaining(["model_configuration", "statistics"])

@@ -28,7 +28,7 @@ const unavailable = {
   name: "second",
   version: "3",
   state: "UNAVAILABLE",
-  reason: "none of its instances takes requests now",
+  reason: "none of its instances is ready",
 }
 
 describe("index", () => {
@@ -43,7 +43,7 @@ describe("index", () => {
     }),
   )
 
-  it.live("an unavailable model beside a running one: why, on every way to ask", () =>
+  it.live("an unavailable and a running model: the reason, in every response", () =>
     Effect.gen(function* () {
       const weights = Effect.fail(new Error("no weights"))
       const layer = Layer.mergeAll(
@@ -71,7 +71,7 @@ describe("index", () => {
     }),
   )
 
-  it.live("lists only what is ready where that is asked for", () =>
+  it.live("lists only ready models on request", () =>
     Effect.gen(function* () {
       const { post, call } = yield* harness
       expect((yield* post("/v2/repository/index", '{"ready":true}')).text).toBe(JSON.stringify([ready]))
@@ -92,11 +92,11 @@ describe("index", () => {
     }),
   )
 
-  it.live("refuses what is no JSON, and another method", () =>
+  it.live("refuses invalid JSON, and another method", () =>
     Effect.gen(function* () {
       const { get, post } = yield* harness
       const broken = yield* post("/v2/repository/index", "{ready")
-      expect(broken.status).toBe(500)
+      expect(broken.status).toBe(400)
       expect(broken.text).toContain("failed to parse the request JSON buffer")
       expect(yield* get("/v2/repository/index")).toMatchObject({ status: 405 })
     }),

@@ -1,8 +1,8 @@
 /**
- * The repository as its extension of the protocol shows it, whichever one there is: the index of its models and of
- * those that the server was started with, and the parameters of loading and unloading, as both transports have them.
+ * The repository extension of the protocol, for both transports: the index of all models, from the repository and from
+ * the start of the server, and the parameters of loads and unloads.
  */
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import { type InferenceError, InvalidRequest, Unavailable, Unsupported } from "@nereid/core/Errors"
 import type { Control, LoadOverrides, OpenRepository } from "@nereid/core/internal/lifecycle/ModelRepository"
 import type { IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
@@ -21,10 +21,12 @@ export const index = (
   store: ModelStore,
   repository: OpenRepository,
   { repository: chosen, readyOnly }: IndexRequest,
-): Result.Result<ReadonlyArray<IndexEntry>, InferenceError> => {
-  if (chosen !== "") return Result.fail(noChoice())
-  const entries = all(store, repository)
-  return Result.succeed(readyOnly ? entries.filter(({ state }) => state === "READY") : entries)
+): Effect.Effect<ReadonlyArray<IndexEntry>, InferenceError> => {
+  if (chosen !== "") return Effect.fail(noChoice())
+  return Effect.map(repository.refresh, () => {
+    const entries = all(store, repository)
+    return readyOnly ? entries.filter(({ state }) => state === "READY") : entries
+  })
 }
 
 export const all = (store: ModelStore, repository: OpenRepository): ReadonlyArray<IndexEntry> => [
@@ -41,7 +43,7 @@ export const control = (repository: OpenRepository, chosen: string): Result.Resu
   return Result.fail(new Unavailable({ message }))
 }
 
-/** Whether the request asks for ready models only. */
+/** Whether the request is for ready models only. */
 export const readyOnly = (document: SettingsDocument): Result.Result<boolean, InvalidRequest> => {
   const ready = document.get("ready")
   if (ready === undefined) return Result.succeed(false)

@@ -188,7 +188,7 @@ it.live("no header is forwarded by default", () =>
   }),
 )
 
-it.live.each(["http", "grpc"] as const)("a pattern for %s that is no regular expression fails the start", (port) =>
+it.live.each(["http", "grpc"] as const)("an invalid regular expression for %s fails the start", (port) =>
   Effect.gen(function* () {
     const error = yield* Effect.flip(serve({ forwardHeaders: { [port]: "(" } }))
     expect(error._tag).toBe("ServeError")

@@ -99,7 +99,7 @@ it.live("the caller's own id and class results are not part of what is kept; err
   }),
 )
 
-it.live("the configuration says so", () =>
+it.live("the configuration shows it", () =>
   Effect.gen(function* () {
     const { get, call } = yield* harness
     expect(JSON.parse((yield* get("/v2/models/cached/config")).text)).toMatchObject({

@@ -72,7 +72,7 @@ const routes: ReadonlyArray<Route> = [
   { api: "logging", path: "/v2/logging", body: "{}" },
 ]
 
-it.live.each(RestrictedApis.apis)("HTTP: every route of %s answers only to its secret, the others to anybody", (api) =>
+it.live.each(RestrictedApis.apis)("HTTP: every route of %s requires its secret, the others none", (api) =>
   Effect.gen(function* () {
     const restriction = { apis: [api], key: "Admin-Key", value: "secret" }
     const { http } = yield* serve({ restrictedApis: { http: [restriction] } })
@@ -129,7 +129,7 @@ const rpcs: ReadonlyArray<readonly [RestrictedApis.Api, DescMethod]> = [
 ]
 
 describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fastInference) => {
-  it.live("every RPC of a restricted API answers only to its secret, the others to anybody", () =>
+  it.live("every RPC of a restricted API requires its secret, the others none", () =>
     Effect.gen(function* () {
       for (const [api, rpc] of rpcs) {
         const restriction = { apis: [api], key: "admin", value: "secret" }
@@ -164,7 +164,7 @@ describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fas
   )
 })
 
-it.live.each(["gRPC-Web", "Connect", "gRPC with gzip"] as const)("%s is told like gRPC", (client) =>
+it.live.each(["gRPC-Web", "Connect", "gRPC with gzip"] as const)("reports %s like gRPC", (client) =>
   Effect.gen(function* () {
     const restriction = { apis: ["inference"], key: "admin", value: "secret" } as const
     const infer = yield* clients[client](yield* serve({ restrictedApis: { grpc: [restriction] } }))
@@ -177,9 +177,9 @@ const group = (...apis: ReadonlyArray<RestrictedApis.Api>) => ({ apis, key: "key
 
 it.each<readonly [ReadonlyArray<RestrictedApis.Restriction>, string]>([
   [[group("health"), group("metadata", "health")], "'health' can not be specified in multiple config groups"],
-  [[{ ...group("health"), key: "a b" }], "config needs the name of a header, got 'a b'"],
-  [[{ ...group("health"), key: "" }], "config needs the name of a header, got ''"],
-  [[{ ...group("health"), value: "" }], "config needs a value of the header 'key', got none"],
+  [[{ ...group("health"), key: "a b" }], "config requires a header name, got 'a b'"],
+  [[{ ...group("health"), key: "" }], "config requires a header name, got ''"],
+  [[{ ...group("health"), value: "" }], "config requires a value for header 'key', got none"],
 ])("refuses the configuration %j", (restrictions, expected) => {
   for (const [port, noun] of [
     ["http", "api"],

@@ -57,8 +57,8 @@ export const make = (
   const guards = new Map<Api, Guard>()
   for (const restriction of restrictions) {
     const { key, value } = restriction
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(key)) return refuse(`config needs the name of a header, got '${key}'`)
-    if (value === "") return refuse(`config needs a value of the header '${key}', got none`)
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(key)) return refuse(`config requires a header name, got '${key}'`)
+    if (value === "") return refuse(`config requires a value for header '${key}', got none`)
     const header = prefix + key
     const expected = digest(value)
     const guard: Guard = {

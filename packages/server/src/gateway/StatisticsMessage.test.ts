@@ -90,7 +90,7 @@ describe("which models", () => {
     }),
   )
 
-  it.live("what is not there is an invalid request", () =>
+  it.live("an unknown model is an invalid request", () =>
     Effect.gen(function* () {
       const { get, call } = yield* harness
       for (const [path, name, version, message] of [
@@ -116,7 +116,7 @@ describe("which models", () => {
   )
 })
 
-describe("what is counted", () => {
+describe("counts", () => {
   it.live("1 alone, then 1+2 in one batch: 3 requests, 4 rows, 2 executions", () =>
     Effect.gen(function* () {
       const { get, call, gated, started, open } = yield* harness

@@ -7,6 +7,7 @@
  *   caller ◄─ implementation ◄─ CallStream: reply │ send … end │ fail
  */
 import type { CallStatus } from "./CallStatus.ts"
+import type { HeldMemory } from "../limit/MemoryBudget.ts"
 
 /** Metadata and pseudo-headers, by their names in lower case. */
 export interface CallHeaders {
@@ -30,6 +31,8 @@ export interface Call {
  * closed.
  */
 export interface CallStream {
+  /** Memory that the connection of the call holds. */
+  readonly memory: HeldMemory
   /** Sends the only frame and the status OK. Ends the call, like `end` and `fail`. */
   readonly reply: (frame: Uint8Array) => void
   /** Sends some of any number of frames. Returns false if the next must wait for `onDrain`. */

@@ -1,6 +1,6 @@
 /**
  * The failed end of a call, as a gRPC code, a message and the fields of the error behind it. Made from the errors of
- * the protocol, so that code and tag agree. How a status is written is in core's GrpcStatus.ts and ErrorTrailers.ts.
+ * the protocol, so that code and tag agree. GrpcStatus.ts and ErrorTrailers.ts of core write the status.
  */
 import { documentOf, tagOf } from "@nereid/core/internal/wire/ErrorHeaders"
 import { trailersOf } from "@nereid/core/internal/wire/ErrorTrailers"
@@ -15,6 +15,7 @@ import {
   Unavailable,
 } from "@nereid/core/Errors"
 import { retryAfter } from "@nereid/core/internal/error/InferenceError"
+import { minRate } from "../limit/ReceiveRate.ts"
 
 export interface CallStatus {
   readonly code: number
@@ -44,7 +45,7 @@ export const exhausted = (error: InferenceError): CallStatus => ({
 export const name = (code: number): string => codeName(code) ?? String(code)
 
 /** A defect. Its cause is in the log and not for the caller. */
-export const internal = fromError(new ExecutionFailed({ message: "Internal error of the server; its log says why" }))
+export const internal = fromError(new ExecutionFailed({ message: "Internal server error; see the server log" }))
 
 /** The client ended its stream within a message. `progress` describes the received part. */
 export const incomplete = (progress: string): CallStatus =>
@@ -53,6 +54,12 @@ export const incomplete = (progress: string): CallStatus =>
 /** A message did not arrive completely in time. */
 export const late = (milliseconds: number, progress: string): CallStatus =>
   fromError(new DeadlineExceeded({ message: `the message did not arrive within ${milliseconds} ms: ${progress}` }))
+
+/** A message arrived more slowly than the minimum rate. */
+export const slow = (progress: string): CallStatus =>
+  fromError(
+    new DeadlineExceeded({ message: `the message arrives at less than ${minRate} bytes per second: ${progress}` }),
+  )
 
 /** A response of `length` bytes. */
 export const tooLarge = (length: number, limit: number): CallStatus =>

@@ -14,6 +14,16 @@ export const gracefully = (session: ServerHttp2Session, reason: string): void =>
   session.close()
 }
 
+/**
+ * Closes once the calls in flight are answered, or after `limitMillis`. The first GOAWAY has no error code: with one,
+ * clients on node:http2 would fail the calls in flight.
+ */
+export const within = (session: ServerHttp2Session, reason: string, limitMillis: number): void => {
+  gracefully(session, reason)
+  const timer = setTimeout(() => atOnce(session, reason), limitMillis)
+  session.on("close", () => clearTimeout(timer))
+}
+
 /** Calls in flight end with it. */
 export const atOnce = (session: ServerHttp2Session, reason: string): void => {
   if (session.destroyed) return
@@ -22,5 +32,5 @@ export const atOnce = (session: ServerHttp2Session, reason: string): void => {
   session.destroy(new Error(reason), constants.NGHTTP2_ENHANCE_YOUR_CALM)
 }
 
-/** Node takes it for the last one that there was. */
+/** Node interprets the value as the last stream id. */
 const lastStream = 0

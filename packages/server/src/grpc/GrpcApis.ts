@@ -2,7 +2,6 @@
  * Which part of the protocol each RPC belongs to, and the interceptor that keeps the restricted ones
  * (RestrictedApis.ts).
  */
-import type { DescMethod } from "@bufbuild/protobuf"
 import type { Interceptor } from "@connectrpc/connect"
 import { Unavailable } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
@@ -34,18 +33,32 @@ const apis: { readonly [M in keyof typeof GRPCInferenceService.method]: Api } = 
   logSettings: "logging",
 }
 
+const byName = new Map<string, Api>(Object.entries(apis))
+
+const byPath = new Map<string, Api>([
+  ...Health.methods.map(({ name }) => [`/${Health.typeName}/${name}`, "health"] as const),
+  ...GRPCInferenceService.methods.map(
+    ({ name, localName }) =>
+      [`/${GRPCInferenceService.typeName}/${name}`, byName.get(localName) ?? "metadata"] as const,
+  ),
+])
+
+/** API of a path with or without a query. Reflection, and a path that does not exist, count as metadata. */
+export const ofPath = (url: string): Api => {
+  const query = url.indexOf("?")
+  return byPath.get(query < 0 ? url : url.slice(0, query)) ?? "metadata"
+}
+
 /** Refuses calls of restricted RPCs, streams included. */
 export const restricted = (restrictedApis: RestrictedApis): Interceptor => {
-  const guards = new Map<DescMethod, Guard>()
-  const keep = (method: DescMethod, api: Api | undefined) => {
-    const guard = api && restrictedApis(api)
-    if (guard !== undefined) guards.set(method, guard)
+  const guards = new Map<string, Guard>()
+  for (const [path, api] of byPath) {
+    const guard = restrictedApis(api)
+    if (guard !== undefined) guards.set(path, guard)
   }
-  const byName = new Map<string, Api>(Object.entries(apis))
-  for (const method of GRPCInferenceService.methods) keep(method, byName.get(method.localName))
-  keep(Health.method.check, "health")
   return (next) => (request) => {
-    const guard = guards.get(request.method)
+    const { parent, name } = request.method
+    const guard = guards.get(`/${parent.typeName}/${name}`)
     if (guard !== undefined && !guard.permits(request.header.get(guard.header))) {
       throw connectError(fromError(new Unavailable({ message: guard.refusal })))
     }

@@ -32,19 +32,23 @@ const onBothPaths: ReadonlyArray<BrokenCase> = [
   ["two messages at once", { chunks: [Buffer.concat([whole, whole])] }, { status: "12" }],
   ["a message beyond the limit", { chunks: [frame(new Uint8Array(8), 0, maxMessageSize + 1)] }, { status: "8" }],
   ["a compressed message without an encoding", { chunks: [frame(whole.subarray(5), 1)] }, { status: "13" }],
-  ["an encoding that nobody knows", { chunks: [whole], headers: { "grpc-encoding": "zip" } }, { status: "12" }],
+  ["an unknown encoding", { chunks: [whole], headers: { "grpc-encoding": "zip" } }, { status: "12" }],
   ["a timeout that is none", { chunks: [whole], headers: { "grpc-timeout": "soon" } }, { status: "3" }],
   ["a timeout of nothing", { chunks: [whole], headers: { "grpc-timeout": "0n" } }, { status: "4" }],
   ["the longest timeout", { chunks: [whole], headers: { "grpc-timeout": "99999999H" } }, { status: "0" }],
-  ["an RPC that nobody knows", { chunks: [whole], headers: { ":path": "/inference.Other/Call" } }, { status: "12" }],
+  ["an unknown RPC", { chunks: [whole], headers: { ":path": "/inference.Other/Call" } }, { status: "12" }],
   ["a reset after half a message", { chunks: [whole.subarray(0, 30)], last: "reset" }, { status: undefined }],
-  ["a reset of an RPC that nobody knows", { chunks: [whole], headers: { ":path": "/x" }, last: "reset" }, {}],
+  ["a reset of an unknown RPC", { chunks: [whole], headers: { ":path": "/x" }, last: "reset" }, {}],
   ["a message in single bytes", { chunks: [...whole].map((byte) => new Uint8Array([byte])) }, { status: "0" }],
 ]
 
 /** With the texts of the path before Connect, which also says more exactly whose fault it was. */
 const beforeConnect: ReadonlyArray<BrokenCase> = [
-  ["no message", { chunks: [] }, { message: "received no message, a unary call has exactly one", tag: "Unsupported" }],
+  [
+    "no message",
+    { chunks: [] },
+    { message: "received no message, expected exactly one in a unary call", tag: "Unsupported" },
+  ],
   [
     "a message that is no protobuf",
     { chunks: [frame(new Uint8Array([255, 255, 255]))] },
@@ -63,9 +67,9 @@ const beforeConnect: ReadonlyArray<BrokenCase> = [
   [
     "a message cut off",
     { chunks: [whole.subarray(0, 30)] },
-    { message: `incomplete message: 30 bytes with its prefix, expected ${whole.length}`, tag: "InvalidRequest" },
+    { message: `incomplete message: 30 bytes including the prefix, expected ${whole.length}`, tag: "InvalidRequest" },
   ],
-  ["a flag that is none", { chunks: [frame(whole.subarray(5), 7)] }, { status: "13", tag: "MalformedRequest" }],
+  ["an invalid flag", { chunks: [frame(whole.subarray(5), 7)] }, { status: "13", tag: "MalformedRequest" }],
   [
     "a timeout that is none",
     { chunks: [whole], headers: { "grpc-timeout": "1" } },
@@ -82,7 +86,7 @@ describe.each([true, false])("fastInference: %s", (fastInference) => {
     }),
   )
 
-  it.live.each(["ModelInfer", "ModelStreamInfer"])("%s: who asks whether to send a body is told to", (method) =>
+  it.live.each(["ModelInfer", "ModelStreamInfer"])("%s: answers Expect: 100-continue", (method) =>
     Effect.gen(function* () {
       const session = yield* rawSession(yield* serve({ fastInference }))
       const headers = { expect: "100-continue", ":path": modelInferPath.replace("ModelInfer", method) }
@@ -139,7 +143,7 @@ describe.each([true, false])("fastInference: %s", (fastInference) => {
   )
 })
 
-it.live("bytes that are no HTTP close their connection only", () =>
+it.live("bytes that are not HTTP close only their connection", () =>
   Effect.gen(function* () {
     const server = yield* serve()
     expect(yield* rawSocket(server.port, "\0\x01\x02")).toMatch(/^HTTP\/1\.1 400 /)

@@ -87,7 +87,7 @@ describe.each(everyEncoding)("a request compressed with %s", (encoding, { compre
     }),
   )
 
-  it.live("says so where it is not", () =>
+  it.live("reports it if not", () =>
     Effect.gen(function* () {
       const session = yield* rawSession(yield* serve())
       const broken = new Uint8Array(20).fill(7)

@@ -13,20 +13,23 @@ import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { ServerReflection } from "@nereid/protocol/reflection"
 import { ServerReflection as ServerReflectionAlpha } from "@nereid/protocol/reflection_v1alpha"
+import type { BrowserAccess } from "../gateway/BrowserAccess.ts"
 import type { CallRecords } from "../log/CallRecord.ts"
 import type { CorsPolicy } from "../port/Cors.ts"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
+import * as BinaryRequests from "./BinaryRequests.ts"
 import * as CallStatus from "./CallStatus.ts"
 import { Envelopes } from "./Envelopes.ts"
 import * as GrpcApis from "./GrpcApis.ts"
 import * as GrpcCompression from "./GrpcCompression.ts"
+import * as GrpcMemory from "./GrpcMemory.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
 import * as GrpcRoutes from "./GrpcRoutes.ts"
+import * as GrpcWebText from "./GrpcWebText.ts"
 import * as HalfOpen from "./HalfOpen.ts"
 import { coalesceChunks } from "./coalesceChunks.ts"
-import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
-import type { IncomingRequest } from "../port/HttpExchange.ts"
+import { authorityOf, connectionOf, type IncomingRequest } from "../port/HttpExchange.ts"
 import { isEnveloped, limitReceiving } from "./ReceiveLimit.ts"
 import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
 import * as Timer from "../port/Timer.ts"
@@ -37,10 +40,10 @@ export interface ConnectOptions {
   readonly records: CallRecords
   readonly restrictedApis: RestrictedApis
   readonly cors: CorsPolicy | undefined
+  readonly browserAccess: BrowserAccess
   readonly responseCompression: GrpcCompression.ResponseCompression
   readonly maxMessageSize: number
   readonly receiveTimeoutMillis: number
-  readonly receiveBudget: ReceiveBudget
   readonly logDefect: (defect: unknown) => void
 }
 
@@ -49,13 +52,20 @@ type NodeResponse = ServerResponse | Http2ServerResponse
 export type ConnectHandler = (request: IncomingRequest, response: NodeResponse) => void
 
 export const make = (options: ConnectOptions): ConnectHandler => {
-  const { gateway, forward, records, cors, restrictedApis, responseCompression } = options
-  const { maxMessageSize, receiveTimeoutMillis, receiveBudget, logDefect } = options
+  const { gateway, forward, records, cors, browserAccess, restrictedApis, responseCompression } = options
+  const { maxMessageSize, receiveTimeoutMillis: timeout, logDefect } = options
   const connect = connectNodeAdapter({
     routes: GrpcRoutes.make(gateway, forward),
-    interceptors: [GrpcRecords.recorded(records), GrpcRoutes.failures(logDefect), GrpcApis.restricted(restrictedApis)],
+    interceptors: [
+      GrpcRecords.recorded(records),
+      GrpcRoutes.failures(logDefect),
+      GrpcApis.restricted(restrictedApis),
+      BinaryRequests.decoded,
+    ],
+    jsonOptions,
     readMaxBytes: maxMessageSize,
     writeMaxBytes: maxMessageSize,
+    contextValues: GrpcMemory.contextValues(gateway.memory),
     requestGate: GrpcCompression.refuseUnknown,
     acceptCompression: GrpcCompression.encodings(responseCompression),
     fallback: unknownMethod,
@@ -66,14 +76,25 @@ export const make = (options: ConnectOptions): ConnectHandler => {
     response.on("error", constVoid)
     if (cors?.(request, response) === true) return
     const { url = "" } = request
-    if (!URL.canParse(url, `http://${authority(request)}`)) return refuse(response, 400)
+    // Connect parses the authority as a URL, and throws if it is invalid (GrpcBroken.test.ts).
+    if (!URL.canParse(url, `http://${authorityOf(request)}`)) return refuse(response, 400)
+    const api = GrpcApis.ofPath(url)
+    const forbidden = restrictedApis(api) === undefined ? browserAccess(request, api) : undefined
+    if (forbidden !== undefined) return forbid(response, forbidden)
     if (request.headers.expect !== undefined) response.writeContinue()
     if ("stream" in request) request.stream.on("finish", () => HalfOpen.closeSoon(request.stream))
+    // Node sends no body in response to HEAD.
+    if (request.method === "HEAD") Object.assign(request, { method: "GET" })
+    // Connect requires a host, which HTTP/1.0 does not.
+    if (request.httpVersionMajor === 1) request.headers.host ??= "localhost"
     encodeReadably(response)
-    limitReceiving(request, receiveTimeoutMillis, receiveBudget, streamPaths.has(url))
+    const memory = gateway.memory.of(connectionOf(request))
+    limitReceiving(request, { timeout, memory, reports: gateway.limits }, streamPaths.has(url))
     GrpcCompression.restrict(request.headers, url, responseCompression)
     dropEndlessTimeout(request.headers)
     coalesceBody(request)
+    GrpcWebText.translate(request, response)
+    response.on("close", () => GrpcMemory.release(request))
     try {
       connect(request, response)
     } catch (defect) {
@@ -83,10 +104,15 @@ export const make = (options: ConnectOptions): ConnectHandler => {
   }
 }
 
+/** Unknown fields are ignored, as by default. By default, bytes that are not UTF-8 would be replaced. */
+const jsonOptions = { ignoreUnknownFields: true, textDecoder: new TextDecoder("utf-8", { fatal: true }) }
+
 /** Replaces the iterator of a request, from which Connect reads its body. */
 const coalesceBody = (request: IncomingRequest): void => {
-  const chunks = { [Symbol.asyncIterator]: request[Symbol.asyncIterator].bind(request) }
-  const envelopes = isEnveloped(request.headers["content-type"]) ? new Envelopes() : undefined
+  const type = request.headers["content-type"]
+  const received = { [Symbol.asyncIterator]: request[Symbol.asyncIterator].bind(request) }
+  const chunks = GrpcWebText.isText(type) ? GrpcWebText.decoded(received) : received
+  const envelopes = isEnveloped(type) ? new Envelopes() : undefined
   Object.defineProperty(request, Symbol.asyncIterator, { value: () => coalesceChunks(chunks, envelopes) })
 }
 
@@ -101,16 +127,19 @@ const refuse = (response: NodeResponse, status: number): void => {
   response.end()
 }
 
-/** Connect's timer for one that is longer than a timer can be would fire at once. */
+/** In Connect's form. Browsers hide it from pages of other origins. */
+const forbid = (response: NodeResponse, message: string): void => {
+  response.statusCode = 403
+  response.setHeader("content-type", "application/json")
+  response.end(JSON.stringify({ code: "permission_denied", message }))
+}
+
+/** Connect's timer would fire immediately for a timeout above the limit of Node's timers. */
 const dropEndlessTimeout = (headers: IncomingHttpHeaders): void => {
   const { "grpc-timeout": grpc, "connect-timeout-ms": connect } = headers
   if (typeof grpc === "string" && (GrpcTimeout.parse(grpc) ?? 0) > Timer.maxDelay) delete headers["grpc-timeout"]
   if (Number(connect) > Timer.maxDelay && /^[0-9]{1,10}$/.test(String(connect))) delete headers["connect-timeout-ms"]
 }
-
-/** Connect parses the authority as a URL, and throws if it is invalid (GrpcBroken.test.ts). */
-const authority = (request: IncomingRequest): string | undefined =>
-  "authority" in request ? request.authority : request.headers.host
 
 const unknownMethod: NonNullable<Parameters<typeof connectNodeAdapter>[0]["fallback"]> = (request, response) => {
   const isGrpc = GrpcContentType.isGrpc(request.headers["content-type"])

@@ -59,7 +59,7 @@ const post = (
 
 const infer = (init: Parameters<typeof inferFrame>[0]) => toBinary(modelInfer.input, create(modelInfer.input, init))
 
-describe("a connection is told apart by its first bytes", () => {
+describe("the first bytes of a connection select its protocol", () => {
   it.live("HTTP/1.1 in single bytes", () =>
     Effect.gen(function* () {
       const { port } = yield* serve()
@@ -116,7 +116,7 @@ describe("a connection is told apart by its first bytes", () => {
 })
 
 describe("over HTTP/1.1", () => {
-  it.live("who asks whether to send a body is told to", () =>
+  it.live("answers Expect: 100-continue", () =>
     Effect.gen(function* () {
       const { port } = yield* serve()
       const body = [infer(addSub())]
@@ -135,11 +135,11 @@ describe("over HTTP/1.1", () => {
 
   it.live("a body that would exceed what all may hold is cut off, and each gives back what it took", () =>
     Effect.gen(function* () {
-      const { port } = yield* serve({ maxIncompleteSize: 400 })
+      const { port } = yield* serve({}, { maxInFlightSize: 400_000 })
       const whole = infer(addSub())
       const pieces = [whole.subarray(0, 30), whole.subarray(30)]
       for (let index = 0; index < 10; index++) expect(yield* post(port, pieces)).toMatchObject({ status: 200 })
-      expect(yield* post(port, [new Uint8Array(401)])).toMatchObject({ status: undefined })
+      expect(yield* post(port, [new Uint8Array(400_001)])).toMatchObject({ status: undefined })
       expect(yield* post(port, pieces)).toMatchObject({ status: 200 })
     }),
   )
@@ -213,7 +213,7 @@ describe("over HTTP/1.1", () => {
       const agent = new Agent({ keepAlive: true })
       const inFlight = yield* Effect.forkChild(post(server.port, [infer(oneByte("gate"))], { agent }))
       yield* Queue.take(server.started)
-      // One that has said nothing yet, one of HTTP/1.1 that has been answered, and one of HTTP/2.
+      // A silent connection, one after an HTTP/1.1 response, and one of HTTP/2.
       const silent = yield* Effect.forkChild(rawSocket(server.port, ""))
       const replied = yield* Deferred.make<void>()
       const idle = yield* Effect.forkChild(

@@ -10,12 +10,12 @@
  */
 import { constVoid } from "effect/Function"
 import {
+  constants,
   createServer,
   type Http2Server,
   type Http2ServerRequest,
   type Http2ServerResponse,
   type Http2Session,
-  type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2"
 import type { CallHandler } from "./Call.ts"
@@ -23,45 +23,60 @@ import * as Goaway from "./Goaway.ts"
 import type { Http2 } from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
 import { attach } from "./NodeCallStream.ts"
+import * as Timer from "../port/Timer.ts"
+import { SessionCalls, type SessionLimits } from "./SessionCalls.ts"
 
 /** Bytes that a caller may send ahead, per stream and per connection: the default 64 KiB halves large tensors' rate. */
 const streamWindow = 4 * 1024 * 1024
 const connectionWindow = 16 * 1024 * 1024
 
-const maxConcurrentStreams = 1024
+/** Also includes calls that the client has cancelled and Node has not closed yet. Beyond it, Node refuses calls. */
+const maxConcurrentStreams = 8192
+
+/** Error of nghttp2 once Node has refused `maxSessionRejectedStreams` calls in a row. */
+const callbackFailed = -902
+
+const unlimited = 2 ** 31
 
 export type RequestHandler = (request: Http2ServerRequest, response: Http2ServerResponse) => void
 
 export interface Http2Options {
   readonly maxMessageSize: number
   readonly keepalive: Keepalive.KeepaliveSettings
+  readonly limits: SessionLimits
   /** Handled before all others; undefined where `handler` takes all. */
   readonly calls: CallHandler | undefined
   /** Handles everything else. */
   readonly handler: RequestHandler
 }
 
-export const make = ({ maxMessageSize, keepalive, calls, handler }: Http2Options): Http2 => {
+export const make = ({ maxMessageSize, keepalive, limits, calls, handler }: Http2Options): Http2 => {
   // It never listens: the port accepts its connections.
   const server = createServer({
     settings: { initialWindowSize: streamWindow, maxConcurrentStreams },
     // In MB, including data that waits to be sent. With the default of 10, a few large responses refuse the next call.
     maxSessionMemory: 4 * Math.ceil(maxMessageSize / 1e6) + 100,
     // A client may open this many before it has read our settings, and is to try these again, not to be cut off.
-    maxSessionRejectedStreams: maxConcurrentStreams * 10,
+    maxSessionRejectedStreams: maxConcurrentStreams * 2,
+    // ResetBudget.ts limits resets. The limit of node:http2 ends a connection with all of its calls.
+    streamResetBurst: unlimited,
+    streamResetRate: unlimited,
   })
   const sessions = new Map<Http2Session | undefined, SessionCalls>()
   server.on("request", handler)
   server.on("checkContinue", handler)
   server.on("sessionError", constVoid)
   server.on("session", (session) => {
-    const inFlight = new SessionCalls(session)
+    const inFlight = new SessionCalls(session, limits)
     sessions.set(session, inFlight)
     session.on("close", () => sessions.delete(session))
+    session.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.errno === callbackFailed) inFlight.flooded()
+    })
     session.setLocalWindowSize(connectionWindow)
-    Keepalive.watch(session, keepalive, inFlight)
+    Keepalive.watch(session, keepalive, inFlight, limits.reports)
   })
-  route(server, sessions, calls)
+  route(server, sessions, calls, limits.sendTimeout.milliseconds)
   return {
     accept: (socket) => {
       // As on an HTTP/2-only server, a client that ends its side has disconnected. The HTTP/1.1 server would allow it.
@@ -77,24 +92,11 @@ export const make = ({ maxMessageSize, keepalive, calls, handler }: Http2Options
   }
 }
 
-/** Counts the calls in flight on an HTTP/2 connection; node:http2 has no such count. */
-class SessionCalls implements Keepalive.CallsInFlight {
-  readonly session: ServerHttp2Session
-  count = 0
-  readonly ended: () => void
-
-  constructor(session: ServerHttp2Session) {
-    this.session = session
-    this.ended = () => {
-      this.count -= 1
-    }
-  }
-}
-
 const route = (
   server: Http2Server,
   sessions: ReadonlyMap<Http2Session | undefined, SessionCalls>,
   calls: CallHandler | undefined,
+  sendTimeoutMillis: number,
 ): void => {
   // The compatibility layer is node's own listener of `stream`; what is not ours is handed on to it.
   const compatible = server.listeners("stream")
@@ -104,9 +106,20 @@ const route = (
     // The connection has failed in the meantime, which also emits an error on the stream; without a listener, it ends
     // the process.
     if (ofSession === undefined) return void stream.on("error", constVoid)
-    ofSession.count += 1
-    if (calls?.handles(headers) === true) return attach(stream, headers, calls, ofSession.ended)
-    stream.on("close", ofSession.ended)
+    if (!ofSession.begin()) {
+      stream.on("error", constVoid)
+      // Which says that the call was not begun, and may be sent again.
+      return void stream.close(constants.NGHTTP2_REFUSED_STREAM)
+    }
+    if (calls?.handles(headers) === true) return attach(stream, headers, calls, ofSession)
+    const deadline = SessionCalls.ownDeadline(headers["grpc-timeout"])
+    stream.on("close", () => ofSession.ended(!stream.writableEnded, deadline))
+    // Without activity on its connection.
+    stream.setTimeout(Math.min(sendTimeoutMillis, Timer.maxDelay), () => {
+      if (!stream.writableEnded && stream.writableLength === 0) return
+      ofSession.stalled(stream.writableLength)
+      stream.close(constants.NGHTTP2_CANCEL)
+    })
     for (const listener of compatible) listener.call(server, stream, headers, ...rest)
   })
 }

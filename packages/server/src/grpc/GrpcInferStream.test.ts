@@ -260,7 +260,7 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
     }),
   )
 
-  it.live("C27: every response says whether it is the last; an empty last one comes only where it was asked for", () =>
+  it.live("C27: every response has a final flag; an empty final response comes only on request", () =>
     Effect.gen(function* () {
       const { port } = yield* harness
       const { call, received, send, end } = yield* openStream(port)
@@ -410,7 +410,7 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
     }),
   )
 
-  it.live("a message that is none ends the stream with its status", () =>
+  it.live("a malformed message ends the stream with its status", () =>
     Effect.gen(function* () {
       const { port } = yield* harness
       const { call, end } = yield* openStream(port)
@@ -433,7 +433,7 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
     }),
   )
 
-  it.live("a defect ends the stream with a text that says nothing of it, and is in the log", () => {
+  it.live("a defect ends the stream with a general message, and is logged", () => {
     const logged: Array<unknown> = []
     const log = Logger.make(({ message }) => logged.push([message].flat(2)[0]))
     return Effect.gen(function* () {
@@ -452,26 +452,35 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
       })
       const { send, end } = yield* openStream(port)
       yield* send(requestOf("once", 1))
-      expect(yield* end).toEqual({ code: 13, message: "Internal error of the server; its log says why" })
+      expect(yield* end).toEqual({ code: 13, message: "Internal server error; see the server log" })
       expect(logged).toEqual(["The gRPC front end failed on a call"])
     }).pipe(Effect.provide(Logger.layer([log])))
   })
 
-  it.live.each(["reset", "nothing"] as const)("a caller that breaks off in a message is no defect: %s", (last) => {
-    const logged: Array<unknown> = []
-    const log = Logger.make(({ message }) => logged.push([message].flat(2)[0]))
-    return Effect.gen(function* () {
-      const { gateway } = yield* harness
-      const options = { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000, receiveTimeoutMillis: 20, fastInference }
-      const { port } = yield* GrpcServer.make(gateway, options)
-      const session = yield* rawSession({ authority: `http://127.0.0.1:${port}` })
-      const headers = { ":path": modelStreamInferPath }
-      const whole = frame(toBinary(modelInfer.input, create(modelInfer.input, requestOf("once", 1))))
-      yield* rawCall(session, { chunks: [whole, whole.subarray(0, 20)], headers, last })
-      expect((yield* rawCall(session, { chunks: [whole], headers })).status).toBe("0")
-      expect(logged).toEqual([])
-    }).pipe(Effect.provide(Logger.layer([log])))
-  })
+  it.live.each(["reset", "nothing"] as const)(
+    "a client that disconnects within a message is not a defect: %s",
+    (last) => {
+      const logged: Array<unknown> = []
+      const log = Logger.make(({ message }) => logged.push([message].flat(2)[0]))
+      return Effect.gen(function* () {
+        const { gateway } = yield* harness
+        const options = {
+          host: "127.0.0.1",
+          port: 0,
+          stopTimeoutMillis: 1_000,
+          receiveTimeoutMillis: 20,
+          fastInference,
+        }
+        const { port } = yield* GrpcServer.make(gateway, options)
+        const session = yield* rawSession({ authority: `http://127.0.0.1:${port}` })
+        const headers = { ":path": modelStreamInferPath }
+        const whole = frame(toBinary(modelInfer.input, create(modelInfer.input, requestOf("once", 1))))
+        yield* rawCall(session, { chunks: [whole, whole.subarray(0, 20)], headers, last })
+        expect((yield* rawCall(session, { chunks: [whole], headers })).status).toBe("0")
+        expect(logged).toEqual([])
+      }).pipe(Effect.provide(Logger.layer([log])))
+    },
+  )
 
   it.live("C25: unary calls of a decoupled model are refused, over gRPC and Connect", () =>
     Effect.gen(function* () {

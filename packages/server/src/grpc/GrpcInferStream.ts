@@ -11,9 +11,11 @@ import type { ModelInferRequest, ModelStreamInferResponse } from "@nereid/protoc
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import * as RequestPreparation from "../gateway/RequestPreparation.ts"
+import * as GrpcMemory from "./GrpcMemory.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
 import { shuttingDown } from "./CallStatus.ts"
 import { errorMode, InferStream } from "./InferStream.ts"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
 export interface ServeOptions {
   readonly gateway: Gateway
@@ -29,15 +31,20 @@ export async function* serve(
   context: HandlerContext,
 ): AsyncGenerator<ModelStreamInferResponse> {
   const timeout = context.timeoutMs()
-  const deadline = timeout === undefined ? undefined : Date.now() + timeout
+  const deadline = timeout === undefined ? undefined : MonotonicTime.millis() + timeout
   /** Wakes the two loops, one of which reads and one of which writes. */
   let waiting: Array<() => void> = []
   const endsAtError = context.requestHeader.get(errorMode) === "true"
-  const stream = new InferStream(gateway, { deadline, endsAtError }, () => {
-    const woken = waiting
-    waiting = []
-    for (const wake of woken) wake()
-  })
+  const stream = new InferStream(
+    gateway,
+    { deadline, endsAtError },
+    () => {
+      const woken = waiting
+      waiting = []
+      for (const wake of woken) wake()
+    },
+    context.values.get(GrpcMemory.memory),
+  )
   const change = () => new Promise<void>((resolve) => void waiting.push(resolve))
   const prepare = RequestPreparation.make(
     forward,

@@ -12,35 +12,41 @@ import {
   type StreamResponse,
 } from "@connectrpc/connect"
 import { Effect, Result } from "effect"
-import { type InferenceError, ModelNotFound } from "@nereid/core/Errors"
+import type { InferenceError } from "@nereid/core/Errors"
 import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import * as ProtobufCodec from "@nereid/core/internal/codec/protobuf/ProtobufCodec"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "@nereid/protocol/health"
+import { Health } from "@nereid/protocol/health"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
+import type { InferenceReply } from "../dispatch/InferenceDispatch.ts"
+import * as ResponseSize from "../dispatch/ResponseSize.ts"
 import * as CudaSharedMemory from "../memory/CudaSharedMemory.ts"
 import type { Gateway, TensorMetadata } from "../gateway/Gateway.ts"
+import * as BinaryRequests from "./BinaryRequests.ts"
 import * as GrpcInferStream from "./GrpcInferStream.ts"
-import { fromError, internal, shuttingDown } from "./CallStatus.ts"
+import { exhausted, fromError, internal, shuttingDown } from "./CallStatus.ts"
 import { connectError } from "./connectError.ts"
+import * as GrpcMemory from "./GrpcMemory.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
+import * as HealthService from "./HealthService.ts"
 import * as LogSettings from "../log/LogSettings.ts"
 import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import * as Reflection from "./Reflection.ts"
 import * as RepositoryIndex from "../gateway/RepositoryIndex.ts"
 import * as TraceSettings from "../trace/TraceSettings.ts"
 import type { Region } from "../memory/SharedMemory.ts"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
 export const make =
   (gateway: Gateway, forward: ForwardedHeaders | undefined) =>
   (router: ConnectRouter): void => {
     const { sharedMemory } = gateway
-    router.service(GRPCInferenceService, {
+    router.service(BinaryRequests.undecoded(GRPCInferenceService), {
       serverLive: () => ({ live: gateway.isLive() }),
       serverReady: () => ({ ready: gateway.isReady() }),
       modelReady: async ({ name, version }) => ({
-        ready: orThrow(await Effect.runPromise(Effect.result(gateway.modelReady(name, version)))),
+        ready: orThrow(await Effect.runPromise(Effect.result(isReady(gateway, name, version)))),
       }),
       serverMetadata: () => ({ ...gateway.metadata, extensions: [...gateway.metadata.extensions] }),
       modelMetadata: ({ name, version }) => {
@@ -55,9 +61,10 @@ export const make =
       modelConfig: ({ name, version }) => ({ config: orThrow(gateway.modelConfiguration(name, version)) }),
       modelStatistics: ({ name, version }) => orThrow(gateway.modelStatistics(name, version)),
       modelStreamInfer: (requests, context) => GrpcInferStream.serve({ gateway, forward, toError }, requests, context),
-      repositoryIndex: ({ repositoryName, ready }) => ({
-        models: [...orThrow(gateway.repositoryIndex({ repository: repositoryName, readyOnly: ready }))],
-      }),
+      repositoryIndex: async ({ repositoryName, ready }) => {
+        const index = gateway.repositoryIndex({ repository: repositoryName, readyOnly: ready })
+        return { models: [...orThrow(await Effect.runPromise(Effect.result(index)))] }
+      },
       repositoryModelLoad: ({ repositoryName, modelName, parameters }) => {
         const { load } = orThrow(gateway.repositoryControl(repositoryName))
         const overrides = orThrow(RepositoryIndex.loadOverrides(RepositoryIndex.fromMessage(parameters)))
@@ -104,16 +111,13 @@ export const make =
       // No regions can be registered, so this always succeeds.
       cudaSharedMemoryUnregister: () => ({}),
     })
-    router.service(Health, {
-      check: ({ service }) => {
-        if (service !== "" && service !== GRPCInferenceService.typeName) {
-          throw toError(new ModelNotFound({ message: `unknown service '${service}'` }))
-        }
-        return { status: gateway.isReady() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING }
-      },
-    })
+    HealthService.route(router, gateway)
     Reflection.route(router, [GRPCInferenceService, Health], gateway.stopping)
   }
+
+/** Whether a model takes requests. As in Triton, an unknown model or version is not ready; over HTTP it is an error. */
+const isReady = (gateway: Gateway, name: string, version: string): Effect.Effect<boolean, InferenceError> =>
+  Effect.catchTag(gateway.modelReady(name, version), "ModelNotFound", () => Effect.succeed(false))
 
 /** Converts errors that no handler raises on purpose. An RPC without a handler gets its tag; a defect is logged. */
 export const failures =
@@ -163,11 +167,14 @@ const infer = (gateway: Gateway, wire: WireRequest, context: HandlerContext): Pr
   new Promise((resolve, reject) => {
     if (gateway.stopping.aborted) throw toError(shuttingDown)
     const timeout = context.timeoutMs()
-    const deadline = timeout === undefined ? undefined : Date.now() + timeout
-    const cancel = gateway.infer(wire, deadline, (outcome) => {
-      if (Result.isFailure(outcome)) reject(toError(outcome.failure))
-      else resolve(outcome.success)
-    })
+    const deadline = timeout === undefined ? undefined : MonotonicTime.millis() + timeout
+    const reply: InferenceReply = (outcome) => {
+      if (Result.isFailure(outcome)) return reject(toError(outcome.failure))
+      const full = context.values.get(GrpcMemory.takeResponse)(ResponseSize.of(outcome.success))
+      if (full === undefined) resolve(outcome.success)
+      else reject(connectError(exhausted(full)))
+    }
+    const cancel = gateway.infer(wire, deadline, reply, context.values.get(GrpcMemory.memory))
     // Connect aborts the signal at the end of every call; then there is nothing left to cancel.
     const { signal } = context
     const onAbort = () => {

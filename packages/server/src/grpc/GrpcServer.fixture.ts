@@ -54,10 +54,13 @@ class Faulty extends Model.Service<Faulty>()("faulty", {
   outputs: { X: Tensor.UINT8(1) },
 }) {}
 
-/** "asked": a request has reached its queue. "cancelled": its client cancelled it. */
+/** "asked": a request has reached the queue. "cancelled": its client has cancelled it. */
 export type Event = "asked" | "cancelled"
 
-export const serve = Effect.fnUntraced(function* (options: Partial<GrpcServer.GrpcServerOptions> = {}) {
+export const serve = Effect.fnUntraced(function* (
+  options: Partial<GrpcServer.GrpcServerOptions> = {},
+  gatewayOptions: Partial<Parameters<typeof Gateway.make>[1]> = {},
+) {
   const events = yield* Queue.unbounded<Event>()
   const started = yield* Queue.unbounded<void>()
   const open = yield* Deferred.make<void>()
@@ -87,7 +90,7 @@ export const serve = Effect.fnUntraced(function* (options: Partial<GrpcServer.Gr
     Effect.provideContext(services),
   )
   const registry = ModelStore.of([addSub, echo, gate, faulty].map(({ model }) => model))
-  const inner = Gateway.make(registry, { id: "nereid", version: "0" })
+  const inner = Gateway.make(registry, { id: "nereid", version: "0", ...gatewayOptions })
   const gateway: Gateway.Gateway = {
     ...inner,
     infer: (wire, deadline, reply) => {

@@ -74,7 +74,7 @@ const inferCases: ReadonlyArray<InferCase> = [
   [
     "answers a defect as an internal error",
     addSub({ id: "defect" }),
-    { code: 13, tag: "ExecutionFailed", message: expect.stringContaining("Internal error") },
+    { code: 13, tag: "ExecutionFailed", message: expect.stringContaining("Internal server error") },
   ],
   [
     "echoes 3 MiB",
@@ -180,7 +180,7 @@ describe.each(Object.entries(clients))("%s", (_, makeCall) => {
       expect(yield* call(method.serverReady, {})).toMatchObject({ response: { ready: true } })
       expect(yield* call(method.serverMetadata, {})).toMatchObject({ response: { name: "nereid", version: "0" } })
       expect(yield* call(method.modelReady, { name: "addsub" })).toMatchObject({ response: { ready: true } })
-      expect(yield* call(method.modelReady, { name: "nobody" })).toEqual(unknownModel)
+      expect(yield* call(method.modelReady, { name: "nobody" })).toMatchObject({ response: { ready: false } })
       expect(yield* call(method.modelMetadata, { name: "nobody" })).toEqual(unknownModel)
       expect(yield* call(method.modelMetadata, { name: "addsub" })).toMatchObject({
         response: {

@@ -7,6 +7,7 @@
  */
 import type { Http2ServerRequest } from "node:http2"
 import { Effect, type Scope } from "effect"
+import * as BrowserAccess from "../gateway/BrowserAccess.ts"
 import * as CallRecord from "../log/CallRecord.ts"
 import type * as Cors from "../port/Cors.ts"
 import { ReceiveTimeout } from "./ReceiveTimeout.ts"
@@ -19,8 +20,8 @@ import * as GrpcHttp2 from "./GrpcHttp2.ts"
 import * as InferenceCalls from "./InferenceCalls.ts"
 import * as HttpListener from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
-import { ReceiveBudget } from "../port/ReceiveBudget.ts"
-import { limitReceiving } from "./ReceiveLimit.ts"
+import { limitTime } from "./ReceiveLimit.ts"
+import { SendTimeout } from "./SendTimeout.ts"
 import * as RestrictedApis from "../gateway/RestrictedApis.ts"
 import { ServeError } from "../error/ServeError.ts"
 import type { Tls } from "../port/Tls.ts"
@@ -31,8 +32,8 @@ export interface FrontEndOptions {
   readonly maxMessageSize?: number
   /** Maximum time to receive a complete request. Default 300 s, like Node's limit for HTTP. */
   readonly receiveTimeoutMillis?: number
-  /** Maximum memory of all incomplete requests, in bytes. Default 1 GiB, or 4 messages if that is more. */
-  readonly maxIncompleteSize?: number
+  /** Maximum time without progress while a client reads a response. Default 60 s. */
+  readonly sendTimeoutMillis?: number | undefined
   /** Compression of inference responses, for clients that accept it. Default "none". */
   readonly responseCompression?: ResponseCompression | undefined
   /**
@@ -48,6 +49,8 @@ export interface FrontEndOptions {
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
   /** CORS of the port. Default: none. */
   readonly cors?: Cors.CorsPolicy | undefined
+  /** Requests of browsers that are refused. Default: those of a server without options. */
+  readonly browserAccess?: BrowserAccess.BrowserAccess | undefined
 }
 
 export interface GrpcServerOptions extends FrontEndOptions {
@@ -72,7 +75,7 @@ export interface FrontEnd {
   readonly handler: GrpcConnect.ConnectHandler
   /** Makes the HTTP/2 implementation of one port; `handler` takes the requests that it does not handle itself. */
   readonly http2: (handler: GrpcHttp2.RequestHandler) => HttpListener.Http2
-  /** Applies the receive limits to an HTTP/2 request that another handler takes. */
+  /** Applies the receive timeout to an HTTP/2 request that another handler takes. */
   readonly limit: (request: Http2ServerRequest) => void
 }
 
@@ -85,7 +88,8 @@ export const make = Effect.fnUntraced(function* (
   const { host = "0.0.0.0", port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls, ...others } = options
   const { handler, http2 } = yield* frontEnd(gateway, others)
   const listener = { host, port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls, http2: http2(handler) }
-  return yield* HttpListener.make(handler, { name: "gRPC", ...listener })
+  const { sendTimeoutMillis } = options
+  return yield* HttpListener.make(handler, { name: "gRPC", ...listener, sendTimeoutMillis, limits: gateway.limits })
 })
 
 export const frontEnd = Effect.fnUntraced(function* (
@@ -93,7 +97,8 @@ export const frontEnd = Effect.fnUntraced(function* (
   options: FrontEndOptions,
 ): Effect.fn.Return<FrontEnd, ServeError> {
   const { maxMessageSize = 256 * 1024 * 1024, receiveTimeoutMillis = 300_000, fastInference = true } = options
-  const { responseCompression = "none", maxIncompleteSize = Math.max(2 ** 30, 4 * maxMessageSize) } = options
+  const { responseCompression = "none", sendTimeoutMillis = 60_000 } = options
+  const { cors, browserAccess = BrowserAccess.standard } = options
   if (!Number.isInteger(maxMessageSize) || maxMessageSize < 1 || maxMessageSize > maxMessageLength) {
     const message = `maxMessageSize is ${maxMessageSize}, expected an integer from 1 to ${maxMessageLength} (2 GiB - 1)`
     return yield* new ServeError({ message })
@@ -105,14 +110,13 @@ export const frontEnd = Effect.fnUntraced(function* (
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(options.restrictedApis ?? [], "grpc"))
   const keepalive = yield* Keepalive.settings(options.keepalive)
   const records = yield* CallRecord.make(gateway)
-  const receiveBudget = new ReceiveBudget(maxIncompleteSize)
-  const limits = { maxMessageSize, receiveBudget }
-  const common = { gateway, ...limits, forward, records, restrictedApis, responseCompression, logDefect }
+  const common = { gateway, maxMessageSize, forward, records, restrictedApis, responseCompression, logDefect }
   const receiveTimeout = new ReceiveTimeout(receiveTimeoutMillis)
+  const limits = { reports: gateway.limits, memory: gateway.memory, sendTimeout: new SendTimeout(sendTimeoutMillis) }
   const calls = fastInference ? InferenceCalls.make({ ...common, receiveTimeout }) : undefined
   return {
-    handler: GrpcConnect.make({ ...common, receiveTimeoutMillis, cors: options.cors }),
-    limit: (request) => limitReceiving(request, receiveTimeoutMillis, receiveBudget, false),
-    http2: (handler) => GrpcHttp2.make({ maxMessageSize, keepalive, calls, handler }),
+    handler: GrpcConnect.make({ ...common, receiveTimeoutMillis, cors, browserAccess }),
+    limit: (request) => limitTime(request, { timeout: receiveTimeoutMillis, reports: gateway.limits }),
+    http2: (handler) => GrpcHttp2.make({ maxMessageSize, keepalive, limits, calls, handler }),
   }
 })

@@ -15,12 +15,16 @@ import type { InferenceError } from "@nereid/core/Errors"
 import type { Cancel } from "@nereid/core/internal/request/Request"
 import * as KnownParameters from "@nereid/core/internal/wire/KnownParameters"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { InferenceReceiver } from "../dispatch/InferenceDispatch.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import { shuttingDown } from "./CallStatus.ts"
 import * as RequestSize from "../dispatch/RequestSize.ts"
+import * as ResponseSize from "../dispatch/ResponseSize.ts"
+import type { HeldMemory } from "../limit/MemoryBudget.ts"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
 export interface InferStreamOptions {
-  /** Deadline of the stream and of every request on it, in milliseconds since the epoch; undefined for none. */
+  /** Deadline of the stream and of every request on it, as MonotonicTime; undefined for none. */
   readonly deadline: number | undefined
   /** Whether the first failure ends the stream with its status. Otherwise failures are results like any other. */
   readonly endsAtError: boolean
@@ -62,23 +66,30 @@ export class InferStream {
   readonly #gateway: Gateway
   readonly #options: InferStreamOptions
   readonly #onChange: () => void
+  readonly #memory: HeldMemory
   /** Requests in flight, in no order. */
   #inFlight: Array<InFlightRequest> = []
   #slots: Array<ResultSlot> = []
   #ready: Array<StreamResult> = []
   /** Bytes of requests in flight and of results that wait. */
   #bytes = 0
+  /** Bytes of results that wait. */
+  #waiting = 0
   /** Whether no further requests will come. */
   #ended = false
   #cancelled = false
   #waitingEmits: Array<() => void> = []
   #resuming = false
 
-  /** `onChange` is called when there may be a result to take or room for a request, or the stream may be over. */
-  constructor(gateway: Gateway, options: InferStreamOptions, onChange: () => void) {
+  /**
+   * `onChange` is called when there may be a result to take or room for a request, or the stream may be over. `memory`:
+   * what the connection of the stream holds.
+   */
+  constructor(gateway: Gateway, options: InferStreamOptions, onChange: () => void, memory: HeldMemory) {
     this.#gateway = gateway
     this.#options = options
     this.#onChange = onChange
+    this.#memory = memory
   }
 
   /** Submits a request to its model, or queues the error of a request that could not be read. */
@@ -91,20 +102,25 @@ export class InferStream {
     const decoupled = Result.isSuccess(model) && model.success.calls.decoupled
     const deliver = decoupled ? (result: StreamResult) => this.#push(result) : this.#inOrder()
 
+    let hasFinal = false
     const bytes = RequestSize.of(wire.success)
     const flight: InFlightRequest = { cancel: constVoid, place: this.#inFlight.length }
     this.#inFlight.push(flight)
     this.#bytes += bytes
-    flight.cancel = this.#gateway.stream(wire.success, this.#options.deadline, {
-      emit: (response) => this.#emit({ id, outcome: Result.succeed(response), isFinal: false }),
+    const receiver: InferenceReceiver = {
+      emit: (response, isLast = false) => {
+        hasFinal = isLast
+        return this.#emit({ id, outcome: Result.succeed(response), isFinal: isLast })
+      },
       end: (outcome) => {
         if (!this.#removeInFlight(flight)) return
         this.#bytes -= bytes
-        const silent = decoupled && Result.isSuccess(outcome) && !emptyFinalResponse
+        const silent = decoupled && Result.isSuccess(outcome) && (hasFinal || !emptyFinalResponse)
         if (silent) this.#onChange()
         else deliver({ id, outcome, isFinal: true })
       },
-    })
+    }
+    flight.cancel = this.#gateway.stream(wire.success, this.#options.deadline, receiver, this.#memory)
   }
 
   /** Whether the transport must not read another request now. */
@@ -131,7 +147,7 @@ export class InferStream {
   take(): StreamResult | undefined {
     const result = this.#ready.shift()
     if (result === undefined) return undefined
-    this.#bytes -= sizeOfResult(result)
+    this.#wait(-sizeOfResult(result))
     if (this.#ready.length < maxReady) this.#resumeSoon()
     return result
   }
@@ -142,7 +158,7 @@ export class InferStream {
     const { deadline, endsAtError } = this.#options
     const { failure } = outcome
     // The queue may notice the deadline of the stream before the stream's own timer does.
-    const isLate = failure._tag === "DeadlineExceeded" && deadline !== undefined && deadline <= Date.now()
+    const isLate = failure._tag === "DeadlineExceeded" && deadline !== undefined && deadline <= MonotonicTime.millis()
     return endsAtError || isLate ? failure : undefined
   }
 
@@ -160,6 +176,7 @@ export class InferStream {
     this.#inFlight = []
     this.#slots = []
     this.#ready = []
+    this.#wait(-this.#waiting)
     for (const flight of flights) {
       flight.place = -1
       flight.cancel()
@@ -179,6 +196,14 @@ export class InferStream {
       last.place = place
     }
     return true
+  }
+
+  /** Counts bytes of results that begin to wait, or cease to. */
+  #wait(bytes: number): void {
+    this.#bytes += bytes
+    this.#waiting += bytes
+    if (bytes > 0) this.#memory.add(bytes)
+    else this.#memory.give(-bytes)
   }
 
   #emit(result: StreamResult): Effect.Effect<void> {
@@ -210,8 +235,9 @@ export class InferStream {
     const slot: ResultSlot = { result: undefined }
     this.#slots.push(slot)
     return (result) => {
+      if (this.#cancelled) return
       slot.result = result
-      this.#bytes += sizeOfResult(result)
+      this.#wait(sizeOfResult(result))
       for (let first = this.#slots[0]; first?.result !== undefined; first = this.#slots[0]) {
         this.#slots.shift()
         this.#ready.push(first.result)
@@ -221,7 +247,7 @@ export class InferStream {
   }
 
   #push(result: StreamResult): void {
-    this.#bytes += sizeOfResult(result)
+    this.#wait(sizeOfResult(result))
     this.#ready.push(result)
     this.#onChange()
   }
@@ -229,7 +255,5 @@ export class InferStream {
 
 const sizeOfResult = ({ id, outcome }: StreamResult): number => {
   if (Result.isFailure(outcome)) return id.length + outcome.failure.message.length
-  let size = id.length
-  for (const { bytes } of outcome.success.outputs) size += bytes.length
-  return size
+  return ResponseSize.of(outcome.success)
 }

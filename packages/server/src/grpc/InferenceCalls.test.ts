@@ -1,7 +1,7 @@
 /** The path before Connect on an HTTP/2 implementation of the test's own, in memory. */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect, it, vi } from "@effect/vitest"
 import { Deferred, Effect, Layer, Queue, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService, type ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
@@ -11,7 +11,6 @@ import * as Gateway from "../gateway/Gateway.ts"
 import * as InferenceCalls from "./InferenceCalls.ts"
 import * as CallRecord from "../log/CallRecord.ts"
 import { MemoryCallStream } from "./MemoryCallStream.fixture.ts"
-import { ReceiveBudget } from "../port/ReceiveBudget.ts"
 
 class Twice extends Model.Service<Twice>()("twice", {
   inputs: { X: Tensor.scalar("INT32") },
@@ -75,13 +74,15 @@ const harness = Effect.fnUntraced(function* (receiveTimeoutMillis = 10_000, maxM
   const services = yield* Effect.all([Twice, Gated, Endless]).pipe(Effect.provide(yield* Layer.build(layers)))
   const [twice, gated, endless] = services.map(({ model }) => model)
   if (twice === undefined || gated === undefined || endless === undefined) throw new Error("no models")
-  const gateway = Gateway.make(ModelStore.of([twice, gated, endless]), { id: "nereid", version: "0" })
-  const receiveBudget = new ReceiveBudget(100_000)
+  const gateway = Gateway.make(ModelStore.of([twice, gated, endless]), {
+    id: "nereid",
+    version: "0",
+    maxInFlightSize: 1e6,
+  })
   const defects: Array<unknown> = []
   const calls = InferenceCalls.make({
     gateway,
     maxMessageSize,
-    receiveBudget,
     receiveTimeout: new ReceiveTimeout(receiveTimeoutMillis),
     forward: undefined,
     records: yield* CallRecord.make(gateway),
@@ -90,7 +91,7 @@ const harness = Effect.fnUntraced(function* (receiveTimeoutMillis = 10_000, maxM
     logDefect: (defect) => void defects.push(defect),
   })
   yield* Effect.addFinalizer(() => Effect.sync(() => gateway.beginDrain()))
-  return { gateway, calls, twice, gated, endless, open, started, produced, defects, receiveBudget }
+  return { gateway, calls, twice, gated, endless, open, started, produced, defects }
 })
 
 const ended = (call: MemoryCallStream) => Effect.promise(() => call.ended)
@@ -136,7 +137,24 @@ describe("unary", () => {
     }),
   )
 
-  it.live("too late, too large, no message, a second one and no timeout are told apart", () =>
+  it.live.each([-3_600_000, 3_600_000])("a jump of the wall clock by %d ms moves no deadline", (jump) =>
+    Effect.gen(function* () {
+      const { calls, started, open } = yield* harness()
+      vi.useFakeTimers({ toFake: ["Date"] })
+      yield* Effect.addFinalizer(() => Effect.sync(() => vi.useRealTimers()))
+      const patient = new MemoryCallStream(calls, { ...unary, "grpc-timeout": "60S" })
+      patient.write(requestFrame("gated", 1))
+      yield* Queue.take(started)
+      const hasty = new MemoryCallStream(calls, { ...unary, "grpc-timeout": "30m" })
+      hasty.write(requestFrame("gated", 2))
+      vi.setSystemTime(Date.now() + jump)
+      expect(yield* ended(hasty)).toMatchObject({ code: 4, tag: "DeadlineExceeded" })
+      yield* Deferred.succeed(open, undefined)
+      expect(yield* ended(patient)).toBe("OK")
+    }),
+  )
+
+  it.live("distinguishes a late, large, missing or second message, and an invalid timeout", () =>
     Effect.gen(function* () {
       const { calls } = yield* harness(15)
       const outcome = (headers: Record<string, string>, act: (call: MemoryCallStream) => void) => {
@@ -146,7 +164,7 @@ describe("unary", () => {
       }
       expect(yield* outcome({}, (call) => call.write(requestFrame("twice", 1).subarray(0, 20)))).toMatchObject({
         code: 4,
-        message: expect.stringMatching(/^the message did not arrive within 15 ms: 20 bytes with its prefix/),
+        message: expect.stringMatching(/^the message did not arrive within 15 ms: 20 bytes including the prefix/),
       })
       expect(yield* outcome({}, () => {})).toMatchObject({ code: 4 })
       expect(yield* outcome({}, (call) => call.write(frame(new Uint8Array(0), 0, 10_001)))).toMatchObject({ code: 8 })
@@ -159,7 +177,7 @@ describe("unary", () => {
 })
 
 describe("streams", () => {
-  it.live("what one chunk asks is answered in its order, refusals among it, and sent together", () =>
+  it.live("answers the requests of one chunk in order, with refusals, in one write", () =>
     Effect.gen(function* () {
       const { calls, twice } = yield* harness()
       const call = new MemoryCallStream(calls, streaming)
@@ -214,7 +232,7 @@ describe("streams", () => {
     }),
   )
 
-  it.live("one that goes away takes back all it has asked", () =>
+  it.live("one that disconnects cancels all its requests", () =>
     Effect.gen(function* () {
       const { calls, gated, endless, started } = yield* harness()
       const call = new MemoryCallStream(calls, streaming)
@@ -240,7 +258,7 @@ describe("streams", () => {
 
   it.live("a message that stops in its middle is late, an idle stream is not", () =>
     Effect.gen(function* () {
-      const { calls, receiveBudget } = yield* harness(15)
+      const { calls, gateway } = yield* harness(15)
       const idle = new MemoryCallStream(calls, streaming)
       const call = new MemoryCallStream(calls, streaming)
       call.write(Buffer.concat([requestFrame("twice", 1), requestFrame("twice", 2).subarray(0, 20)]))
@@ -249,7 +267,7 @@ describe("streams", () => {
       idle.write(requestFrame("twice", 3))
       idle.halfClose()
       expect(yield* ended(idle)).toBe("OK")
-      expect(receiveBudget.take(100_000)).toBeUndefined()
+      expect(gateway.memory.used).toBe(0)
     }),
   )
 

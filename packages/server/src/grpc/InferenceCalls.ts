@@ -17,6 +17,7 @@ import type { CallRecords } from "../log/CallRecord.ts"
 import { errorMode } from "./InferStream.ts"
 import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
 export interface InferenceOptions extends GrpcCallOptions {
   /** Undefined if no header becomes a parameter. */
@@ -42,7 +43,7 @@ export const make = (options: InferenceOptions): CallHandler => {
       const prepare = RequestPreparation.make(forward, record, headers, Object.entries)
       const timeout = headers["grpc-timeout"]
       const milliseconds = timeout === undefined ? undefined : GrpcTimeout.parse(String(timeout))
-      const deadline = milliseconds === undefined ? undefined : Date.now() + milliseconds
+      const deadline = milliseconds === undefined ? undefined : MonotonicTime.millis() + milliseconds
       const call = isStream
         ? new StreamCall(options, stream, { deadline, prepare, record, endsAtError: headers[errorMode] === "true" })
         : new UnaryCall(options, stream, { deadline, prepare, record })

@@ -58,7 +58,7 @@ const goawayCodes = (frames: Buffer): ReadonlyArray<number> => {
 const enhanceYourCalm = { code: 11, reason: "too_many_pings" }
 
 describe("pings of the server", () => {
-  it.live("go to those who have a call in flight, and whoever answers stays", () =>
+  it.live("go to connections with a call in flight, and those that reply stay", () =>
     Effect.gen(function* () {
       const server = yield* serve({ keepalive: { time: 5, timeout: 1000, maxPingsWithoutData: 0 } })
       const idle = yield* rawSession(server)
@@ -125,7 +125,7 @@ describe("pings of a caller", () => {
       let responded = 0
       while (yield* ping(session)) responded += 1
       expect(yield* Fiber.join(received)).toEqual(enhanceYourCalm)
-      // One that may come at any time, two strikes, and what the start of the connection forgives.
+      // One allowed ping, two strikes, and the tolerance at the start of the connection.
       expect(responded).toBeGreaterThanOrEqual(3)
       expect(responded).toBeLessThanOrEqual(4)
       yield* closed(session)
@@ -133,7 +133,7 @@ describe("pings of a caller", () => {
     }),
   )
 
-  it.live("that come too often: no later GOAWAY says anything else", () =>
+  it.live("that come too often: no later GOAWAY has another reason", () =>
     Effect.gen(function* () {
       const server = yield* serve()
       const received = yield* Effect.callback<Buffer>((resume) => {
@@ -172,7 +172,7 @@ describe("pings of a caller", () => {
     }),
   )
 
-  it.live("may come as often as the interval says, while there are calls", () =>
+  it.live("may come at the interval while there are calls", () =>
     Effect.gen(function* () {
       const server = yield* serve({ keepalive: { minReceiveInterval: 0 } })
       const session = yield* rawSession(server)

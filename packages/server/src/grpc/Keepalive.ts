@@ -2,15 +2,16 @@
  * HTTP/2 connections that are dead, that ping too much or that are old, as gRPC's own servers treat them. At most two
  * timers a connection, none for a call. Not here: how long a call may take, and TCP's own keepalive.
  *
- *   nothing came for `time`, with a call in flight ─► ping ─► nothing within `timeout` ─► closed
- *   a ping within `minReceiveInterval` of the one before, nothing sent between ─► a strike
- *     └─ more of them than `maxPingStrikes` ─► GOAWAY ENHANCE_YOUR_CALM "too_many_pings", closed
- *   `maxConnectionAge` ± 10 % ─► GOAWAY, calls in flight finish ─► closed, at the latest after
+ *   nothing received for `time`, with a call in flight ─► ping ─► no reply within `timeout` ─► close
+ *   a ping within `minReceiveInterval` of the previous one, without data in between ─► strike
+ *     └─ more strikes than `maxPingStrikes` ─► GOAWAY ENHANCE_YOUR_CALM "too_many_pings", close
+ *   `maxConnectionAge` ± 10 % ─► GOAWAY, calls in flight finish ─► close, at the latest after
  *     `maxConnectionAgeGrace`
  */
 import type { ServerHttp2Session } from "node:http2"
 import { Duration, Effect } from "effect"
 import * as Goaway from "./Goaway.ts"
+import type { LimitReports } from "../limit/LimitReports.ts"
 import { ServeError } from "../error/ServeError.ts"
 import * as Timer from "../port/Timer.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
@@ -72,10 +73,15 @@ export interface CallsInFlight {
 }
 
 /** Applies the settings to a connection. */
-export const watch = (session: ServerHttp2Session, options: KeepaliveSettings, calls: CallsInFlight): void => {
+export const watch = (
+  session: ServerHttp2Session,
+  options: KeepaliveSettings,
+  calls: CallsInFlight,
+  limits: LimitReports,
+): void => {
   const pings = new Pings(session)
   sendPings(session, options, calls, pings)
-  countStrikes(session, options, calls, pings)
+  countStrikes(session, options, calls, pings, limits)
   endWhenOld(session, options)
 }
 
@@ -167,6 +173,7 @@ const countStrikes = (
   options: KeepaliveSettings,
   calls: CallsInFlight,
   pings: Pings,
+  limits: LimitReports,
 ): void => {
   const { minReceiveInterval, permitWithoutCalls, maxPingStrikes } = options
   let strikes = 0
@@ -182,7 +189,10 @@ const countStrikes = (
     last = now
     if (data > before) strikes = 0
     else if (now < allowed) strikes += 1
-    if (maxPingStrikes !== 0 && strikes > maxPingStrikes) Goaway.atOnce(session, "too_many_pings")
+    if (maxPingStrikes === 0 || strikes <= maxPingStrikes || session.destroyed) return
+    const client = session.socket.remoteAddress ?? "a client that has disconnected"
+    limits.acted("pings", `Closing an HTTP/2 connection of ${client}: its client sends pings too often`)
+    Goaway.atOnce(session, "too_many_pings")
   })
 }
 

@@ -5,8 +5,10 @@
 import type { Call, CallHandler, CallStream, CallHeaders } from "./Call.ts"
 import { messageLength, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import type { CallStatus } from "./CallStatus.ts"
+import { type HeldMemory, MemoryBudget } from "../limit/MemoryBudget.ts"
 
 export class MemoryCallStream implements CallStream {
+  readonly memory: HeldMemory
   /** Messages that have been sent. */
   readonly sent: Array<Uint8Array> = []
   /** Number of writes. */
@@ -24,7 +26,8 @@ export class MemoryCallStream implements CallStream {
   #onSent = () => {}
 
   /** @throws Error if the call is not one of these */
-  constructor(calls: CallHandler, headers: CallHeaders) {
+  constructor(calls: CallHandler, headers: CallHeaders, memory = new MemoryBudget(Infinity).unattributed) {
+    this.memory = memory
     const all = { ":method": "POST", "content-type": "application/grpc", ...headers }
     if (!calls.handles(all)) throw new Error(`not taken: ${JSON.stringify(all)}`)
     this.#call = calls.begin(all, this)

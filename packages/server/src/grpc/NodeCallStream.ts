@@ -14,6 +14,10 @@ import { constants, type ServerHttp2Stream } from "node:http2"
 import type { Call, CallHandler, CallStream, CallHeaders } from "./Call.ts"
 import * as CallStatus from "./CallStatus.ts"
 import * as HalfOpen from "./HalfOpen.ts"
+import * as ReplyHeaders from "./ReplyHeaders.ts"
+import type { HeldMemory } from "../limit/MemoryBudget.ts"
+import { SendingCall } from "./SendTimeout.ts"
+import { SessionCalls } from "./SessionCalls.ts"
 
 const attached = Symbol("the call that the stream carries")
 
@@ -23,14 +27,14 @@ declare module "node:http2" {
   }
 }
 
-/** Begins a call on the stream. `onClose` is called when the stream has closed. */
+/** Begins a call on the stream, which belongs to the connection of `session`. */
 export const attach = (
   stream: ServerHttp2Stream,
   headers: CallHeaders,
   calls: CallHandler,
-  onClose: () => void,
+  session: SessionCalls,
 ): void => {
-  const callStream = new NodeCallStream(stream, onClose)
+  const callStream = new NodeCallStream(stream, SessionCalls.ownDeadline(headers["grpc-timeout"]), session)
   stream[attached] = callStream
   // A stream that the caller resets emits an error; without a listener that ends the process.
   stream.on("error", constVoid)
@@ -49,7 +53,7 @@ function onEnd(this: ServerHttp2Stream): void {
 }
 
 function onDrain(this: ServerHttp2Stream): void {
-  this[attached]?.call?.onDrain()
+  this[attached]?.onDrain()
 }
 
 function onCloseOfStream(this: ServerHttp2Stream): void {
@@ -63,20 +67,25 @@ function sendTrailers(this: ServerHttp2Stream): void {
   HalfOpen.closeSoon(this)
 }
 
-class NodeCallStream implements CallStream {
+class NodeCallStream extends SendingCall implements CallStream {
   /** Unknown until it has begun. */
   call: Call | undefined
   trailers: ReturnType<typeof CallStatus.trailers> | typeof ok = ok
   readonly #stream: ServerHttp2Stream
-  readonly #onClose: () => void
+  readonly #deadline: number | undefined
+  readonly #session: SessionCalls
+  /** Bytes of the frames that are being sent. */
+  #sending = 0
   /** The status, or the last frame, was sent. */
   #hasEnded = false
   /** Bytes received after that. */
   #bytesAfterEnd = 0
 
-  constructor(stream: ServerHttp2Stream, onClose: () => void) {
+  constructor(stream: ServerHttp2Stream, deadline: number | undefined, session: SessionCalls) {
+    super()
     this.#stream = stream
-    this.#onClose = onClose
+    this.#deadline = deadline
+    this.#session = session
   }
 
   onData(chunk: Uint8Array): void {
@@ -87,14 +96,38 @@ class NodeCallStream implements CallStream {
   }
 
   onClose(): void {
+    const wasCancelled = !this.#hasEnded
     this.#hasEnded = true
-    this.#onClose()
+    this.#session.sendTimeout.remove(this)
+    this.#session.ended(wasCancelled, this.#deadline)
     this.call?.onClose()
+  }
+
+  get memory(): HeldMemory {
+    return this.#session.memory
+  }
+
+  override get sent(): number {
+    return this.#session.bytesWritten
+  }
+
+  override get size(): number {
+    return this.#sending
+  }
+
+  override stalled(): void {
+    this.#session.stalled(this.#sending)
+    this.#stream.close(constants.NGHTTP2_CANCEL)
+  }
+
+  onDrain(): void {
+    if (!this.#hasEnded) this.#session.sendTimeout.remove(this)
+    this.call?.onDrain()
   }
 
   reply(frame: Uint8Array): void {
     if (this.#isOver()) return
-    this.#hasEnded = true
+    this.#end(frame.length)
     this.#respond()
     this.#stream.end(frame)
   }
@@ -105,12 +138,17 @@ class NodeCallStream implements CallStream {
       this.#respond()
       this.#stream.on("drain", onDrain)
     }
-    return this.#stream.write(frames)
+    const hasRoom = this.#stream.write(frames)
+    if (!hasRoom) {
+      this.#sending = frames.length
+      this.#session.sendTimeout.add(this)
+    }
+    return hasRoom
   }
 
   end(): void {
     if (this.#isOver()) return
-    this.#hasEnded = true
+    this.#end(this.#sending)
     if (!this.#stream.headersSent) this.#respond()
     this.#stream.end()
     this.#stream.resume()
@@ -118,7 +156,7 @@ class NodeCallStream implements CallStream {
 
   fail(status: CallStatus.CallStatus): void {
     if (this.#isOver()) return
-    this.#hasEnded = true
+    this.#end(this.#sending)
     this.trailers = CallStatus.trailers(status)
     if (this.#stream.headersSent) this.#stream.end()
     else {
@@ -136,6 +174,13 @@ class NodeCallStream implements CallStream {
     this.#stream.resume()
   }
 
+  /** Begins the end of the response, whose last frames have `size` bytes. */
+  #end(size: number): void {
+    this.#hasEnded = true
+    this.#sending = size
+    this.#session.sendTimeout.add(this)
+  }
+
   #respond(): void {
     this.#stream.on("wantTrailers", sendTrailers)
     this.#stream.respond(replyHeaders, replyOptions)
@@ -150,8 +195,7 @@ class NodeCallStream implements CallStream {
 /** Bytes that are read and dropped after the response. */
 const maxBytesAfterEnd = 16 * 1024 * 1024
 
-/** Header array, which node does not copy. */
-const replyHeaders = [":status", "200", "content-type", GrpcContentType.protobuf]
+const replyHeaders = ReplyHeaders.make(process.versions.node)
 
 /** Without a date header, like gRPC's own servers. */
 const replyOptions = { waitForTrailers: true, sendDate: false }

@@ -6,40 +6,73 @@
 import type { IncomingMessage } from "node:http"
 import { constants, type Http2ServerRequest } from "node:http2"
 import { Envelopes } from "./Envelopes.ts"
-import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
+import { isText, TextEnvelopes } from "./GrpcWebText.ts"
+import type { LimitReports } from "../limit/LimitReports.ts"
+import type { HeldMemory } from "../limit/MemoryBudget.ts"
+import * as ReceiveRate from "../limit/ReceiveRate.ts"
 import * as Timer from "../port/Timer.ts"
+
+export interface TimeLimit {
+  /** Maximum time of a message, in milliseconds. */
+  readonly timeout: number
+  readonly reports: LimitReports
+}
+
+export interface ReceiveLimits extends TimeLimit {
+  /** Memory that the connection holds. */
+  readonly memory: HeldMemory
+}
+
+/** Ends a request whose body does not arrive in time. Its reader applies the other limits. */
+export const limitTime = (request: Http2ServerRequest, { timeout, reports }: TimeLimit): void => {
+  const timer = Timer.start(() => expire(request, reports), timeout)
+  const stop = () => clearTimeout(timer)
+  request.stream.on("end", stop).on("close", stop)
+}
 
 export const limitReceiving = (
   request: IncomingMessage | Http2ServerRequest,
-  timeout: number,
-  budget: ReceiveBudget,
+  { timeout, memory, reports }: ReceiveLimits,
   isStream: boolean,
 ): void => {
   const body = "stream" in request ? request.stream : request
-  const cutOff = () => {
-    if ("stream" in request) request.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
-    else request.destroy()
+  const onLate = () => {
+    stopTiming()
+    expire(request, reports)
   }
-  const envelopes = isEnveloped(request.headers["content-type"]) ? new Envelopes() : undefined
-  let reserved = 0
-  let timer = isStream ? undefined : Timer.start(cutOff, timeout)
-  const reserveBytes = (bytes: number) => {
-    if (bytes <= reserved) budget.give(reserved - bytes)
-    else if (budget.take(bytes - reserved) !== undefined) return cutOff()
-    reserved = bytes
+  const envelopes = envelopesOf(request.headers["content-type"])
+  let received = 0
+  let held = 0
+  let timer: NodeJS.Timeout | undefined
+  let rate: { readonly stop: () => void } | undefined
+  const stopTiming = () => {
+    clearTimeout(timer)
+    rate?.stop()
+    rate = undefined
+  }
+  const hold = (bytes: number) => {
+    if (bytes <= held) memory.give(held - bytes)
+    else if (memory.take(bytes - held) !== undefined) return cutOff(request)
+    held = bytes
   }
   const release = () => {
-    clearTimeout(timer)
-    reserveBytes(0)
+    stopTiming()
+    hold(0)
   }
   const count = (chunk: Uint8Array) => {
-    if (envelopes === undefined) return reserveBytes(reserved + chunk.length)
+    received += chunk.length
+    if (envelopes === undefined) {
+      rate ??= ReceiveRate.watch(() => received, onLate)
+      return hold(received)
+    }
     const wasWhole = envelopes.incomplete === 0
     envelopes.add(chunk)
-    reserveBytes(envelopes.incomplete)
-    if (envelopes.incomplete === 0) clearTimeout(timer)
-    else if (wasWhole && (isStream || envelopes.count > 0)) timer = Timer.start(cutOff, timeout)
+    hold(envelopes.incomplete)
+    if (envelopes.incomplete === 0) return stopTiming()
+    if (wasWhole && (isStream || envelopes.count > 0)) timer = Timer.start(onLate, timeout)
+    rate ??= ReceiveRate.watch(() => received, onLate)
   }
+  if (!isStream) timer = Timer.start(onLate, timeout)
   // Added with the first other listener. An earlier listener would start the flow of the body while nothing reads it.
   const onNewListener = (event: string | symbol) => {
     if (event !== "data" && event !== "readable") return
@@ -49,6 +82,21 @@ export const limitReceiving = (
   body.on("newListener", onNewListener)
   body.on("end", release)
   body.on("close", release)
+}
+
+const expire = (request: IncomingMessage | Http2ServerRequest, reports: LimitReports): void => {
+  reports.acted("receive_time", `Ended ${request.url ?? "a call"}, because its message did not arrive in time`)
+  cutOff(request)
+}
+
+const cutOff = (request: IncomingMessage | Http2ServerRequest): void => {
+  if ("stream" in request) request.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  else request.destroy()
+}
+
+const envelopesOf = (contentType: string | undefined): Envelopes | undefined => {
+  if (!isEnveloped(contentType)) return undefined
+  return isText(contentType) ? new TextEnvelopes() : new Envelopes()
 }
 
 /** Tells whether messages have envelopes: always, except in unary calls of the Connect protocol. */

@@ -8,6 +8,7 @@ afterEach(() => void vi.useRealTimers())
 class Named extends ReceivingCall {
   readonly #name: string
   readonly #log: Array<string>
+  received = 0
 
   constructor(name: string, log: Array<string>) {
     super()
@@ -15,8 +16,8 @@ class Named extends ReceivingCall {
     this.#log = log
   }
 
-  expire(): void {
-    this.#log.push(this.#name)
+  expire(reason: "late" | "slow"): void {
+    this.#log.push(reason === "late" ? this.#name : `${this.#name} is slow`)
   }
 }
 
@@ -56,6 +57,8 @@ it("a call may add and remove others while it expires", () => {
   const timeout = new ReceiveTimeout(100)
   const second = new Named("second", log)
   class First extends ReceivingCall {
+    received = 0
+
     expire(): void {
       log.push("first")
       timeout.remove(second)
@@ -74,7 +77,31 @@ it("with no limit nothing expires", () => {
   const log: Array<string> = []
   const timeout = new ReceiveTimeout(Infinity)
   timeout.add(new Named("a", log))
-  expect(vi.getTimerCount()).toBe(0)
-  vi.advanceTimersByTime(1e9)
+  vi.advanceTimersByTime(1e6)
   expect(log).toEqual([])
+  expect(vi.getTimerCount()).toBe(1)
+})
+
+it("a call that is checked again and again keeps to one timer", () => {
+  const timeout = new ReceiveTimeout(300_000)
+  timeout.add(new Named("a", []))
+  for (let period = 0; period < 5; period++) {
+    vi.advanceTimersByTime(10_001)
+    expect(vi.getTimerCount()).toBe(1)
+  }
+})
+
+it("a call expires early once its message arrives at less than 240 bytes per second", () => {
+  const log: Array<string> = []
+  const timeout = new ReceiveTimeout(300_000)
+  const [waiting, steady, slow] = ["waiting", "steady", "slow"].map((name) => new Named(name, log))
+  for (const call of [waiting!, steady!, slow!]) timeout.add(call)
+  for (let seconds = 10; seconds <= 290; seconds += 10) {
+    steady!.received += 2_400
+    if (seconds <= 30) slow!.received += seconds === 30 ? 2_399 : 2_400
+    vi.advanceTimersByTime(10_001)
+  }
+  expect(log).toEqual(["slow is slow"])
+  vi.advanceTimersByTime(20_000)
+  expect(log).toEqual(["slow is slow", "waiting", "steady"])
 })

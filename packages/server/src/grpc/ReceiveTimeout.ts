@@ -1,64 +1,51 @@
 /**
- * Timeout for receiving complete messages, with one timer for all calls. All calls have the same timeout, so they
- * expire in the order of their start. A call within its time costs two operations on a linked list.
+ * Limits the time in which the message of a call must arrive: a total time, and a minimum rate once a part of it has
+ * arrived. Clients that send a little now and then cannot hold memory for the total time.
  */
-import * as Timer from "../port/Timer.ts"
+import { minBytes, periodMillis } from "../limit/ReceiveRate.ts"
+import { TimeoutEntry, TimeoutList } from "./TimeoutList.ts"
 
-/** A call whose message is arriving. A call is in one list at a time. */
-export abstract class ReceivingCall {
-  /** Set while the call is in the list. */
-  expiresAt: number | undefined
-  previous: ReceivingCall | undefined
-  next: ReceivingCall | undefined
+/** A call whose message is arriving. */
+export abstract class ReceivingCall extends TimeoutEntry<ReceivingCall> {
+  lateAt = 0
+  /** `received` at the last check. */
+  receivedBefore = 0
 
-  /** Called once if the message is late. The call is no longer in the list then. */
-  abstract expire(): void
+  /** Bytes of the message that have arrived. */
+  abstract get received(): number
+
+  /** Called once if the message is late, or arrives too slowly. The call is no longer timed then. */
+  abstract expire(reason: "late" | "slow"): void
 }
 
 export class ReceiveTimeout {
   readonly milliseconds: number
-  #first: ReceivingCall | undefined
-  #last: ReceivingCall | undefined
-  #isTimerSet = false
+  readonly #list: TimeoutList<ReceivingCall>
 
+  /** `milliseconds`: maximum time of a message. */
   constructor(milliseconds: number) {
     this.milliseconds = milliseconds
+    this.#list = new TimeoutList(Math.min(milliseconds, periodMillis), (call, now) => this.#check(call, now))
   }
 
-  /** Starts the time of a call that is not in the list. */
+  /** Starts the time of a call that is not timed. */
   add(call: ReceivingCall): void {
-    call.expiresAt = performance.now() + this.milliseconds
-    call.previous = this.#last
-    if (this.#last === undefined) this.#first = call
-    else this.#last.next = call
-    this.#last = call
-    if (!this.#isTimerSet) this.#setTimer(this.milliseconds)
-  }
-
-  /** Ends the time of a call. Does nothing if the call is not in the list. */
-  remove(call: ReceivingCall): void {
-    if (call.expiresAt === undefined) return
-    const { previous, next } = call
-    if (previous === undefined) this.#first = next
-    else previous.next = next
-    if (next === undefined) this.#last = previous
-    else next.previous = previous
-    call.expiresAt = call.previous = call.next = undefined
-  }
-
-  /** The timer stays set while the list is empty, so that the next call need not set it. */
-  #setTimer(milliseconds: number): void {
-    this.#isTimerSet = true
-    Timer.start(() => this.#expire(), Math.max(1, Math.ceil(milliseconds)))?.unref()
-  }
-
-  #expire(): void {
-    this.#isTimerSet = false
     const now = performance.now()
-    for (let call = this.#first; call?.expiresAt !== undefined; call = this.#first) {
-      if (call.expiresAt > now) return this.#setTimer(call.expiresAt - now)
-      this.remove(call)
-      call.expire()
-    }
+    call.lateAt = now + this.milliseconds
+    call.receivedBefore = 0
+    this.#list.add(call, now)
+  }
+
+  /** Ends the time of a call. Does nothing if the call is not timed. */
+  remove(call: ReceivingCall): void {
+    this.#list.remove(call)
+  }
+
+  #check(call: ReceivingCall, now: number): void {
+    if (now >= call.lateAt) return call.expire("late")
+    const { received } = call
+    if (received > 0 && received - call.receivedBefore < minBytes) return call.expire("slow")
+    call.receivedBefore = received
+    this.#list.add(call, now)
   }
 }

@@ -142,7 +142,7 @@ describe.each(Object.entries(versions))("%s", (_, makeClient) => {
         failure(5, "File not found: 'onnx/onnx.proto'"),
         failure(5, "Extension not found: 7 of 'inference.ModelConfig'"),
         failure(5, "Type not found: 'inference.Nothing'"),
-        failure(3, "a reflection request without a question"),
+        failure(3, "the reflection request has no message_request"),
         {
           case: "allExtensionNumbersResponse",
           value: { baseTypeName: "inference.ModelConfig", extensionNumber: [] },

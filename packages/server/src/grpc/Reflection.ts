@@ -10,6 +10,7 @@ import type { ConnectRouter } from "@connectrpc/connect"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { ServerReflection } from "@nereid/protocol/reflection"
 import { ServerReflection as ServerReflectionAlpha } from "@nereid/protocol/reflection_v1alpha"
+import * as BinaryRequests from "./BinaryRequests.ts"
 
 /** Adds both versions to the router. They describe the services that are given, and themselves; until a stop begins. */
 export const route = (router: ConnectRouter, described: ReadonlyArray<DescService>, stopping: AbortSignal): void => {
@@ -32,7 +33,7 @@ export const route = (router: ConnectRouter, described: ReadonlyArray<DescServic
           ? { case: "allExtensionNumbersResponse", value: { baseTypeName: value } }
           : notFound(`Type not found: '${value}'`)
       default:
-        return failed(GrpcCode.INVALID_ARGUMENT, "a reflection request without a question")
+        return failed(GrpcCode.INVALID_ARGUMENT, "the reflection request has no message_request")
     }
   }
   const respond = async function* <R extends Request>(requests: AsyncIterable<R>) {
@@ -40,8 +41,10 @@ export const route = (router: ConnectRouter, described: ReadonlyArray<DescServic
       yield { validHost: request.host, originalRequest: request, messageResponse: lookup(request.messageRequest) }
     }
   }
-  router.service(ServerReflection, { serverReflectionInfo: (requests) => respond(requests) })
-  router.service(ServerReflectionAlpha, { serverReflectionInfo: (requests) => respond(requests) })
+  router.service(BinaryRequests.undecoded(ServerReflection), { serverReflectionInfo: (requests) => respond(requests) })
+  router.service(BinaryRequests.undecoded(ServerReflectionAlpha), {
+    serverReflectionInfo: (requests) => respond(requests),
+  })
 }
 
 /** A stop waits for no question that might still come. */

@@ -3,12 +3,14 @@ import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { frame } from "./GrpcServer.fixture.ts"
 import { RequestMessageReader } from "./RequestMessageReader.ts"
-import { ReceiveBudget } from "../port/ReceiveBudget.ts"
+import { MemoryBudget } from "../limit/MemoryBudget.ts"
 
 const limits = (maxMessageSize = 1000, budget = 1_000_000) => ({
   maxMessageSize,
-  receiveBudget: new ReceiveBudget(budget),
+  memory: new MemoryBudget(budget).unattributed,
 })
+
+const makeReader = (options: ReturnType<typeof limits>) => new RequestMessageReader(options, options.memory)
 
 const readAll = (reader: RequestMessageReader, chunk: Uint8Array): ReadonlyArray<Uint8Array> => {
   const messages: Array<Uint8Array> = []
@@ -22,21 +24,21 @@ it("messages that are cut anywhere come out whole and in order, and keep nothing
   fc.assert(
     fc.property(messages, fc.array(fc.nat(300)), (messages, cuts) => {
       const options = limits()
-      const reader = new RequestMessageReader(options)
+      const reader = makeReader(options)
       const bytes = new Uint8Array(Buffer.concat(messages.map((message) => frame(message))))
       const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length]
       const found = places.slice(1).flatMap((end, index) => readAll(reader, bytes.slice(places[index], end)))
       expect(found).toEqual(messages.map((message) => new Uint8Array(message)))
       expect(reader.isBetween).toBe(true)
       // All of it is there again, and not more.
-      expect(options.receiveBudget.take(1_000_000)).toBeUndefined()
-      expect(options.receiveBudget.take(1)).toBeDefined()
+      expect(options.memory.take(1_000_000)).toBeUndefined()
+      expect(options.memory.take(1)).toBeDefined()
     }),
   )
 })
 
 it("a message in one piece is a view on what came", () => {
-  const reader = new RequestMessageReader(limits())
+  const reader = makeReader(limits())
   const chunk = frame(Uint8Array.of(1, 2, 3))
   reader.add(chunk)
   expect(reader.next()).toBe(true)
@@ -47,11 +49,11 @@ it("one that is too large, compressed or flagged otherwise is refused at its pre
   const cases = [
     [frame(new Uint8Array(0), 0, 1001), "message too large: 1001 bytes, at most 1000"],
     [frame(new Uint8Array(0), 0, 2 ** 32 - 1), "message too large: 4294967295 bytes, at most 1000"],
-    [frame(new Uint8Array(0), 1), "received a compressed message, but no grpc-encoding says how to decompress it"],
+    [frame(new Uint8Array(0), 1), "received a compressed message without a grpc-encoding header"],
     [frame(new Uint8Array(0), 7), "invalid compressed flag 7 of a message, expected 0 or 1"],
   ] as const
   for (const [chunk, message] of cases) {
-    const reader = new RequestMessageReader(limits())
+    const reader = makeReader(limits())
     expect(readAll(reader, chunk)).toEqual([])
     expect(reader.failure?.message).toBe(message)
     expect(readAll(reader, frame(Uint8Array.of(1)))).toEqual([])
@@ -60,15 +62,15 @@ it("one that is too large, compressed or flagged otherwise is refused at its pre
 
 it("parts beyond what all may keep are refused; a release gives back what was kept", () => {
   const options = limits(1000, 700)
-  const first = new RequestMessageReader(options)
+  const first = makeReader(options)
   const part = frame(new Uint8Array(200), 0, 500)
   expect(readAll(first, part)).toEqual([])
-  expect(first.progress).toBe("205 bytes with its prefix, expected 505")
-  const second = new RequestMessageReader(options)
+  expect(first.progress).toBe("205 bytes including the prefix, expected 505")
+  const second = makeReader(options)
   expect(readAll(second, part)).toEqual([])
-  expect(second.failure?.message).toMatch(/^requests that have not arrived completely hold 461 bytes/)
+  expect(second.failure?.message).toMatch(/^callers hold 461 bytes/)
   first.release()
-  const third = new RequestMessageReader(options)
+  const third = makeReader(options)
   expect(readAll(third, part)).toEqual([])
   expect(third.failure).toBeUndefined()
 })
@@ -85,7 +87,7 @@ describe("a large message that comes in parts", () => {
     for (const size of [1, 1000, 16_384, 299_000]) {
       // Single bytes would each cost a reader more than they are.
       const bytes = size === 1 ? [...frame(message).subarray(0, 10)].map((byte) => Uint8Array.of(byte)) : []
-      const reader = new RequestMessageReader(options)
+      const reader = makeReader(options)
       for (const byte of bytes) expect(readAll(reader, byte)).toEqual([])
       let found: ReadonlyArray<Uint8Array> = []
       for (let start = bytes.length; start < length + 5; start += Math.max(10_000, size)) {
@@ -94,18 +96,18 @@ describe("a large message that comes in parts", () => {
       expect(reader.failure).toBeUndefined()
       expect(found.map((one) => Buffer.compare(one, message))).toEqual([0])
       expect((reader.bytes.byteOffset + reader.end) % 8).toBe(0)
-      expect(options.receiveBudget.take(budget)).toBeUndefined()
-      options.receiveBudget.give(budget)
+      expect(options.memory.take(budget)).toBeUndefined()
+      options.memory.give(budget)
     }
   })
 
   it("holds no more than half of what all may keep with memory ahead of what has come", () => {
     const options = limits(2 ** 20, 800_000)
-    const readers = Array.from({ length: 3 }, () => new RequestMessageReader(options))
+    const readers = Array.from({ length: 3 }, () => makeReader(options))
     const part = frame(message).subarray(0, 10_000)
     for (const reader of readers) expect(readAll(reader, part)).toEqual([])
     // One has reserved its message, the others hold what they have.
-    expect(options.receiveBudget.take(800_000 - 300_006 - 2 * 10_256)).toBeUndefined()
-    expect(options.receiveBudget.take(1)).toMatch(/at most 800000/)
+    expect(options.memory.take(800_000 - 300_006 - 2 * 10_256)).toBeUndefined()
+    expect(options.memory.take(1)?.message).toMatch(/at most 800000/)
   })
 })

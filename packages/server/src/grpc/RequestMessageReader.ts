@@ -1,20 +1,18 @@
 /**
  * Reads the messages of a request from chunks that may be cut anywhere. A message within one chunk is not copied. Parts
- * of a message are kept within a memory budget that all calls share, and joined in separate memory. Parts of a large
+ * of a message are kept within the memory budget of the server, and joined in separate memory. Parts of a large
  * message are joined as they arrive, while they are in the processor's cache. ReceiveTimeout.ts limits the time of a
  * message.
  */
-import { InvalidRequest, MalformedRequest, QueueFull } from "@nereid/core/Errors"
+import { InvalidRequest, MalformedRequest } from "@nereid/core/Errors"
 import { compressedFlag, messageLength, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import * as CallStatus from "./CallStatus.ts"
 import * as RequestMemory from "../memory/RequestMemory.ts"
-import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
+import type { HeldMemory } from "../limit/MemoryBudget.ts"
 
 export interface MessageLimits {
   /** Largest message in bytes. */
   readonly maxMessageSize: number
-  /** Memory for incomplete messages, shared by all calls. */
-  readonly receiveBudget: ReceiveBudget
 }
 
 /** Overhead of a kept chunk, in bytes. With it, the budget also limits chunks of single bytes. */
@@ -33,6 +31,7 @@ const allocationFactor = 64
 
 export class RequestMessageReader {
   readonly #limits: MessageLimits
+  readonly #memory: HeldMemory
   /** The message that `next` found is in `bytes` from `start` to `end`. */
   bytes = noBytes
   start = 0
@@ -52,8 +51,10 @@ export class RequestMessageReader {
   /** Bytes taken from the budget for the parts. */
   #reserved = 0
 
-  constructor(limits: MessageLimits) {
+  /** `memory`: what the connection of the call holds. */
+  constructor(limits: MessageLimits, memory: HeldMemory) {
     this.#limits = limits
+    this.#memory = memory
   }
 
   /** Adds a chunk. `next` must have returned false for the previous one. */
@@ -86,9 +87,14 @@ export class RequestMessageReader {
     return this.#received === 0 && this.#offset === this.#chunk.length
   }
 
+  /** Bytes of the incomplete message that have arrived, with its prefix. */
+  get received(): number {
+    return this.#received
+  }
+
   /** How much of a message has arrived, for error texts. */
   get progress(): string {
-    return `${this.#received} bytes with its prefix, expected ${this.#expected ?? `at least ${prefixLength}`}`
+    return `${this.#received} bytes including the prefix, expected ${this.#expected ?? `at least ${prefixLength}`}`
   }
 
   /** Frees all parts and their budget. Must be called at the end of every call. */
@@ -99,7 +105,7 @@ export class RequestMessageReader {
     this.#expected = undefined
     this.#chunk = noBytes
     this.#offset = 0
-    this.#limits.receiveBudget.give(this.#reserved)
+    this.#memory.give(this.#reserved)
     this.#reserved = 0
   }
 
@@ -148,9 +154,9 @@ export class RequestMessageReader {
   #keep(part: Uint8Array): boolean {
     if (this.#add(part)) return true
     const cost = part.length + chunkCost
-    const message = this.#limits.receiveBudget.take(cost)
-    if (message !== undefined) {
-      this.failure = CallStatus.exhausted(new QueueFull({ message }))
+    const full = this.#memory.take(cost)
+    if (full !== undefined) {
+      this.failure = CallStatus.exhausted(full)
       return false
     }
     this.#reserved += cost
@@ -171,13 +177,13 @@ export class RequestMessageReader {
   #makeRoom(received: number): boolean {
     const expected = this.#expected ?? 0
     const length = Math.min(expected, allocationFactor * received)
-    if (length < large || length < received || !this.#limits.receiveBudget.reserve(length)) return this.#keepJoined()
+    if (length < large || length < received || !this.#memory.reserve(length)) return this.#keepJoined()
     const known = this.#joined === undefined ? this.#parts : [this.#joined.subarray(0, this.#received)]
     const room = joined(known, length, expected)
     if (this.#joined !== undefined) RequestMemory.free(this.#joined)
     this.#joined = room
     this.#parts = []
-    this.#limits.receiveBudget.give(this.#reserved)
+    this.#memory.give(this.#reserved)
     this.#reserved = length
     return true
   }
@@ -199,7 +205,7 @@ export class RequestMessageReader {
 
 const refusal = (flag: number, length: number, limit: number): CallStatus.CallStatus | undefined => {
   if (flag === 1) {
-    const message = "received a compressed message, but no grpc-encoding says how to decompress it"
+    const message = "received a compressed message without a grpc-encoding header"
     return CallStatus.fromError(new MalformedRequest({ message }))
   }
   if (flag !== 0) {

@@ -25,6 +25,7 @@ import { InferStream, type InferStreamOptions } from "./InferStream.ts"
 import { ReceivingCall } from "./ReceiveTimeout.ts"
 import { RequestMessageReader } from "./RequestMessageReader.ts"
 import * as Timer from "../port/Timer.ts"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
 export interface StreamMetadata extends CallMetadata, InferStreamOptions {}
 
@@ -47,6 +48,8 @@ export class StreamCall extends ReceivingCall implements Call {
   #paused = false
   /** Whether writing waits for the caller to read. */
   #blocked = false
+  /** Bytes for which writing waits. */
+  #unread = 0
   /** Sends ready results, in a microtask after all current events. */
   readonly #flush: () => void
   #flushing = false
@@ -62,15 +65,16 @@ export class StreamCall extends ReceivingCall implements Call {
     this.#options = options
     this.#stream = stream
     this.#metadata = metadata
-    this.#reader = new RequestMessageReader(options)
+    this.#reader = new RequestMessageReader(options, stream.memory)
     // Assigned in two steps: V8 places closures that are assigned to a property at once in old space, with all they
     // refer to.
     const flush = () => this.#send()
     this.#flush = flush
     const onStop = () => this.#requests.end()
     this.#onStop = onStop
-    this.#requests = new InferStream(gateway, metadata, () => this.#onChange())
-    if (deadline !== undefined) this.#deadlineTimer = Timer.start(() => this.#failOverdue(), deadline - Date.now())
+    this.#requests = new InferStream(gateway, metadata, () => this.#onChange(), stream.memory)
+    if (deadline !== undefined)
+      this.#deadlineTimer = Timer.start(() => this.#failOverdue(), deadline - MonotonicTime.millis())
     gateway.stopping.addEventListener("abort", onStop, { once: true })
     if (gateway.stopping.aborted) onStop()
   }
@@ -81,6 +85,10 @@ export class StreamCall extends ReceivingCall implements Call {
     this.#read()
   }
 
+  override get received(): number {
+    return this.#reader.received
+  }
+
   /** The caller has sent everything. */
   onEnd(): void {
     this.#halfClosed = true
@@ -89,18 +97,23 @@ export class StreamCall extends ReceivingCall implements Call {
 
   onDrain(): void {
     this.#blocked = false
+    this.#hold(0)
     this.#onChange()
   }
 
   /** The stream has closed. Results are no longer needed. */
   onClose(): void {
     this.#abandon()
+    this.#hold(0)
     this.#metadata.record?.end(path, this.#status)
   }
 
   /** A message has begun and did not arrive completely in time. */
-  expire(): void {
-    this.fail(CallStatus.late(this.#options.receiveTimeout.milliseconds, this.#reader.progress))
+  override expire(reason: "late" | "slow"): void {
+    const { progress } = this.#reader
+    const { gateway, receiveTimeout } = this.#options
+    gateway.limits.acted("receive_time", `Ended a stream, because its message did not arrive in time: ${progress}`)
+    this.fail(reason === "late" ? CallStatus.late(receiveTimeout.milliseconds, progress) : CallStatus.slow(progress))
   }
 
   /** Ends the call with a status that is not OK, after all sent messages. */
@@ -156,7 +169,7 @@ export class StreamCall extends ReceivingCall implements Call {
   #send(): void {
     this.#flushing = false
     try {
-      // Only results that are ready now: a model that responds at once would otherwise occupy the event loop for ever.
+      // Only results that are ready now: a model that responds at once would otherwise occupy the event loop forever.
       for (let left = this.#requests.ready; left > 0 && !this.#done && !this.#blocked;) left -= this.#sendSome(left)
       if (this.#done) return
       if (this.#requests.isOver) this.#finish()
@@ -193,8 +206,16 @@ export class StreamCall extends ReceivingCall implements Call {
       size += prefixLength + length
     }
     if (size > 0) this.#blocked = !this.#stream.send(frames(messages, lengths, size))
+    if (this.#blocked) this.#hold(size)
     if (status !== undefined) this.fail(status)
     return Math.max(1, messages.length)
+  }
+
+  /** Counts bytes that the caller has not read. */
+  #hold(bytes: number): void {
+    this.#stream.memory.give(this.#unread)
+    this.#stream.memory.add(bytes)
+    this.#unread = bytes
   }
 
   #finish(): void {

@@ -36,7 +36,7 @@ export interface GrpcCallOptions extends MessageLimits {
 
 /** Values from the headers of a call. */
 export interface CallMetadata {
-  /** Deadline in milliseconds since the epoch; undefined for none. */
+  /** Deadline, as MonotonicTime; undefined for none. */
   readonly deadline: number | undefined
   /** Applied to each of its requests before anything else. */
   readonly prepare: RequestPreparation
@@ -57,6 +57,8 @@ export class UnaryCall extends ReceivingCall implements Call {
   #hasMessage = false
   /** Message that arrived in parts, in separate memory. */
   #joined: Uint8Array | undefined
+  /** Bytes of the response, held until the stream has closed. */
+  #held = 0
   /** Whether the call is over. Later events are ignored. */
   #done = false
   /** The status for the record. */
@@ -76,7 +78,7 @@ export class UnaryCall extends ReceivingCall implements Call {
     if (this.#reader === undefined && isWhole(chunk, this.#options.maxMessageSize)) {
       return this.#infer(chunk, prefixLength, chunk.length)
     }
-    const reader = (this.#reader ??= new RequestMessageReader(this.#options))
+    const reader = (this.#reader ??= new RequestMessageReader(this.#options, this.#stream.memory))
     reader.add(chunk)
     if (reader.next()) {
       if (!reader.isBetween) return this.#failExtra()
@@ -89,7 +91,7 @@ export class UnaryCall extends ReceivingCall implements Call {
   onEnd(): void {
     if (this.#done || this.#hasMessage) return
     if (this.#reader === undefined) {
-      const message = "received no message, a unary call has exactly one"
+      const message = "received no message, expected exactly one in a unary call"
       return this.fail(CallStatus.fromError(new Unsupported({ message })))
     }
     this.fail(CallStatus.incomplete(this.#reader.progress))
@@ -100,13 +102,23 @@ export class UnaryCall extends ReceivingCall implements Call {
   /** The stream has closed. A response is no longer needed. */
   onClose(): void {
     if (!this.#done) this.#abandon()
+    this.#stream.memory.give(this.#held)
     this.#metadata.record?.end(path, this.#status)
   }
 
+  override get received(): number {
+    return this.#reader?.received ?? 0
+  }
+
   /** The message did not arrive in time. */
-  expire(): void {
+  override expire(reason: "late" | "slow"): void {
     const { milliseconds } = this.#options.receiveTimeout
-    this.fail(CallStatus.late(milliseconds, this.#reader?.progress ?? "nothing of it"))
+    const progress = this.#reader?.progress ?? "received no bytes"
+    this.#options.gateway.limits.acted(
+      "receive_time",
+      `Ended a call, because its message did not arrive in time: ${progress}`,
+    )
+    this.fail(reason === "late" ? CallStatus.late(milliseconds, progress) : CallStatus.slow(progress))
   }
 
   /** Calls the gateway with the message, which is in `bytes` from `start` to `end`. */
@@ -119,7 +131,7 @@ export class UnaryCall extends ReceivingCall implements Call {
     const wire = Result.flatMap(ProtobufCodec.decode(bytes, start, end), prepare)
     if (Result.isFailure(wire)) return this.fail(CallStatus.fromError(wire.failure))
     try {
-      const cancel = gateway.infer(wire.success, deadline, (outcome) => this.#onOutcome(outcome))
+      const cancel = gateway.infer(wire.success, deadline, (outcome) => this.#onOutcome(outcome), this.#stream.memory)
       if (!this.#done) this.#cancel = cancel
     } catch (defect) {
       this.#defect(defect)
@@ -143,6 +155,9 @@ export class UnaryCall extends ReceivingCall implements Call {
     const length = frame.length - prefixLength
     const { maxMessageSize } = this.#options
     if (length > maxMessageSize) return this.fail(CallStatus.tooLarge(length, maxMessageSize))
+    const full = this.#stream.memory.takeResponse(frame.length)
+    if (full !== undefined) return this.fail(CallStatus.exhausted(full))
+    this.#held = frame.length
     writePrefix(frame, 0, length)
     this.#done = true
     this.#status = "OK"
@@ -159,7 +174,7 @@ export class UnaryCall extends ReceivingCall implements Call {
   }
 
   #failExtra(): void {
-    const message = "received more than one message, a unary call has exactly one"
+    const message = "received more than one message, expected exactly one in a unary call"
     this.fail(CallStatus.fromError(new Unsupported({ message })))
   }
 

@@ -2,8 +2,10 @@
  * Collects the body of a request: into one buffer of its announced length, or, without one, from its chunks. Never more
  * than the limit. An aborted body triggers no callback.
  */
-import { InvalidRequest } from "@nereid/core/Errors"
-import { isClosed, type IncomingRequest, type OutgoingResponse } from "../port/HttpExchange.ts"
+import { DeadlineExceeded, type InferenceError, InvalidRequest } from "@nereid/core/Errors"
+import * as ReceiveRate from "../limit/ReceiveRate.ts"
+import { isClosed } from "../port/HttpExchange.ts"
+import type { HttpCall } from "./HttpCall.ts"
 import { sendErrorAndClose } from "../port/HttpReply.ts"
 import * as RequestMemory from "../memory/RequestMemory.ts"
 
@@ -11,12 +13,11 @@ import * as RequestMemory from "../memory/RequestMemory.ts"
 const maxChunks = 65_536
 
 /**
- * Collects a body and calls `whole` with it. The byte at `aligned` is aligned for a tensor. A body above `limit` bytes
- * is answered with the error of `tooLarge`.
+ * Collects a body within the memory budget and at a minimum rate, and calls `whole` with it. The byte at `aligned` is
+ * aligned for a tensor. A body above `limit` bytes is answered with the error of `tooLarge`.
  */
 export const collect = (
-  request: IncomingRequest,
-  response: OutgoingResponse,
+  { request, response, memory, limits }: Pick<HttpCall, "request" | "response" | "memory" | "limits">,
   limit: number,
   whole: (body: Uint8Array) => void,
   tooLarge: TooLarge = jsonTooLarge,
@@ -30,21 +31,55 @@ export const collect = (
   let body: Uint8Array | undefined
   let chunks: Array<Buffer> = []
   let received = 0
+  /** Bytes taken from the memory budget. */
+  let held = 0
+  let isWhole = false
+  let rate: { readonly stop: () => void } | undefined
   /** Copied, but its parser may not be done with it. */
   let copied: Buffer = noBytes
+  const release = () => {
+    rate?.stop()
+    memory.give(held)
+    held = 0
+  }
+  /** The connection has closed, or the body is refused. */
+  const drop = () => {
+    release()
+    if (body !== undefined && !isWhole) RequestMemory.free(body)
+    body = undefined
+    chunks = []
+  }
+  const refuse = (error: InferenceError, status?: number) => {
+    request.off("data", onData)
+    request.off("end", onEnd)
+    drop()
+    sendErrorAndClose(request, response, error, status)
+  }
+  const tooSlow = () => {
+    limits.acted("receive_time", `Refused ${request.method} ${request.url}, because its body did not arrive in time`)
+    refuse(new DeadlineExceeded({ message: tooSlowMessage }), 408)
+  }
+  /** Takes memory for a part of the body. Returns false if the body is refused. */
+  const hold = (bytes: number): boolean => {
+    if (held === 0) {
+      response.on("close", drop)
+      rate = ReceiveRate.watch(() => received, tooSlow)
+    }
+    const full = memory.take(bytes)
+    if (full === undefined) held += bytes
+    else refuse(full)
+    return full === undefined
+  }
   const onData = (chunk: Buffer) => {
     const from = received
     received += chunk.length
     if (expected === undefined) {
       // An HTTP chunk is one of these, or several if it arrives in parts.
-      chunks.push(chunk)
-      if (received <= limit && chunks.length <= maxChunks) return
-      request.off("data", onData)
-      request.off("end", onEnd)
-      chunks = []
-      sendErrorAndClose(request, response, received > limit ? tooLarge(received, limit) : tooManyChunks())
+      if (received > limit) return refuse(tooLarge(received, limit))
+      if (chunks.length === maxChunks) return refuse(tooManyChunks())
+      if (hold(chunk.length)) chunks.push(chunk)
     } else if (chunk.length === expected) body = chunk
-    else {
+    else if (hold(chunk.length)) {
       body ??= RequestMemory.allocate(expected, aligned, response.stream === undefined)
       body.set(chunk, from)
       RequestMemory.free(copied)
@@ -53,6 +88,8 @@ export const collect = (
   }
   const onEnd = () => {
     RequestMemory.free(copied)
+    release()
+    isWhole = true
     // Over HTTP/2 it also comes when the caller breaks off.
     if (!isClosed(response)) whole(body ?? Buffer.concat(chunks, received))
   }
@@ -61,6 +98,8 @@ export const collect = (
 }
 
 const noBytes = Buffer.alloc(0)
+
+const tooSlowMessage = `the body arrives at less than ${ReceiveRate.minRate} bytes per second`
 
 const tooManyChunks = () =>
   new InvalidRequest({

@@ -60,7 +60,7 @@ it.live.each([
   }),
 )
 
-it.live("a body that is none gets a 400", () =>
+it.live("an empty body gets a 400", () =>
   Effect.gen(function* () {
     const { port } = yield* harness
     const [response = "", ...more] = splitResponses(yield* exchanged(port, brokenBody))

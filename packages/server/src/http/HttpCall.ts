@@ -2,11 +2,14 @@
 import { Result } from "effect"
 import { timeoutHeader } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { InvalidRequest } from "@nereid/core/Errors"
+import type { LimitReports } from "../limit/LimitReports.ts"
+import type { HeldMemory } from "../limit/MemoryBudget.ts"
 import type { CallRecord } from "../log/CallRecord.ts"
 import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
 import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import type { IncomingRequest, OutgoingResponse } from "../port/HttpExchange.ts"
 import type { DefectGuard } from "../port/DefectGuard.ts"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
 export interface HttpCall {
   readonly request: IncomingRequest
@@ -18,6 +21,9 @@ export interface HttpCall {
   readonly repository: string
   /** Record of the call; undefined if none is kept. */
   readonly record: CallRecord | undefined
+  /** Memory that the connection of the call holds. */
+  readonly memory: HeldMemory
+  readonly limits: LimitReports
 }
 
 export interface InferOptions {
@@ -31,11 +37,11 @@ export interface InferOptions {
 export const single = (header: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof header === "string" || header === undefined ? header : header[0]
 
-/** Returns the deadline in milliseconds since the epoch; undefined if the client sets none. */
+/** Returns the deadline, as MonotonicTime; undefined if the client sets none. */
 export const deadline = ({ request }: HttpCall): Result.Result<number | undefined, InvalidRequest> => {
   const text = single(request.headers[timeoutHeader])
   if (text === undefined) return Result.succeed(undefined)
-  if (/^[0-9]{1,12}(\.[0-9]+)?$/.test(text)) return Result.succeed(Date.now() + Number(text))
+  if (/^[0-9]{1,12}(\.[0-9]+)?$/.test(text)) return Result.succeed(MonotonicTime.millis() + Number(text))
   const message = `${timeoutHeader} must be a number of milliseconds, got: ${text.slice(0, 40)}`
   return Result.fail(new InvalidRequest({ message }))
 }

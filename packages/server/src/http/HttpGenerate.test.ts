@@ -210,13 +210,13 @@ describe("generate", () => {
     }),
   )
 
-  it.live("what is wrong with a request is told with its status", () =>
+  it.live("an invalid request gets its status and a message", () =>
     Effect.gen(function* () {
       const server = yield* harness({ maxInputSize: 1000 })
       const prefix = "[request id: <id_unknown>] "
       const cases = [
-        ["mirror", "{", 500, "failed to parse the request JSON buffer: Missing a name for object member. at 1"],
-        ["mirror", "", 500, "failed to parse the request JSON buffer: The document is empty. at 0"],
+        ["mirror", "{", 400, "failed to parse the request JSON buffer: Missing a name for object member. at 1"],
+        ["mirror", "", 400, "failed to parse the request JSON buffer: The document is empty. at 0"],
         ["nope", "{", 404, "Request for unknown model: 'nope' is not found"],
         ["words/versions/2", "{}", 404, "Request for unknown model: 'words' version 2 is not found"],
         ["mirror", '{"TEXT":"a","TEXT":"b"}', 400, `${prefix}input 'TEXT' already exists in request`],
@@ -348,7 +348,7 @@ describe("generate_stream", () => {
     }),
   )
 
-  it.live("what the model's queue refuses has its status too, as JSON", () =>
+  it.live("a request that the queue refuses gets its status, as JSON", () =>
     Effect.gen(function* () {
       const server = yield* harness()
       const infer = generateStream(server, "narrow", '{"TEXT":"a"}')
@@ -474,7 +474,7 @@ describe("the connection", () => {
         statuses.push(response.statusCode)
         yield* rest(response)
       }
-      assert.deepStrictEqual([statuses, sockets.size], [[500, 501, 200, 500, 200, 200], 1])
+      assert.deepStrictEqual([statuses, sockets.size], [[400, 501, 200, 500, 200, 200], 1])
     }),
   )
 
@@ -498,7 +498,7 @@ describe("the connection", () => {
       })
       assert.deepStrictEqual(
         text.match(/HTTP\/1.1 \d+/g),
-        [200, 500, 200, 200].map((status) => `HTTP/1.1 ${status}`),
+        [200, 400, 200, 200].map((status) => `HTTP/1.1 ${status}`),
       )
       assert.deepStrictEqual(text.match(/(?<="WORD":)"."|no such word|Missing a name/g), [
         '"a"',

@@ -17,8 +17,11 @@ import { encodeGenerated } from "@nereid/core/internal/codec/generate/GenerateEn
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { ModelInterface } from "@nereid/core/internal/wire/ModelInterface"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { InferenceReceiver } from "../dispatch/InferenceDispatch.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import { isClosed, type IncomingRequest } from "../port/HttpExchange.ts"
+import * as HalfClosed from "../port/HalfClosed.ts"
+import * as HeldResponse from "./HeldResponse.ts"
 import { collect } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
@@ -50,7 +53,9 @@ export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions
         if (only === undefined) return refuse()
         const document = codec.encode(only)
         if (Result.isFailure(document)) sendError(response, document.failure)
-        else sendChunks(response, [document.success], { "content-type": "application/json" })
+        else if (HeldResponse.hold(call, document.success.length)) {
+          sendChunks(response, [document.success], { "content-type": "application/json" })
+        }
       },
     }
   })
@@ -59,6 +64,7 @@ export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions
 export const generateStream = (gateway: Gateway, call: HttpCall, options: InferOptions, codec = flat): void =>
   handle(gateway, call, options, codec, (): ResponseWriter => {
     const { request, response } = call
+    HalfClosed.probeWith(response, () => response.write(comment))
     const fail = (error: InferenceError, isSubmitted: boolean) => {
       if (!response.headersSent) {
         if (!isSubmitted) return sendError(response, error)
@@ -104,7 +110,7 @@ const handle = (
   codec: DocumentCodec,
   makeWriter: () => ResponseWriter,
 ): void => {
-  const { request, response, guard, model } = call
+  const { request, response, guard, model, memory } = call
   if (HttpCompression.contentEncoding(request.headers["content-encoding"]) !== "identity") {
     return sendError(response, new InvalidRequest({ message: identityOnly }))
   }
@@ -116,7 +122,7 @@ const handle = (
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const writer = makeWriter()
     let isSubmitted = false
-    const cancel = gateway.stream(wire.success, until.success, {
+    const receiver: InferenceReceiver = {
       emit: (next) =>
         Effect.callback((resume) => {
           let hasRoom = false
@@ -140,11 +146,12 @@ const handle = (
           if (!running.calls.decoupled) writer.write(outcome.success)
           if (!response.writableEnded) writer.finish()
         }),
-    })
+    }
+    const cancel = gateway.stream(wire.success, until.success, receiver, memory)
     isSubmitted = true
     response.on("close", cancel)
   }
-  collect(request, response, options.maxInputSize, (body) =>
+  collect(call, options.maxInputSize, (body) =>
     guard(() => {
       // An unknown model is reported before an invalid request.
       const running = gateway.model(model.name, model.version)
@@ -154,14 +161,20 @@ const handle = (
   )
 }
 
-/** Whether the client accepts trailers; others may discard them (RFC 9110, 6.5.1). */
+/** Whether the client accepts trailers; others may discard them (RFC 9110, 6.5.1). The keyword has no weight. */
 const takesTrailers = ({ headers }: IncomingRequest): boolean =>
-  /(^|,)\s*trailers\s*($|[,;])/i.test(String(headers["te"] ?? ""))
+  String(headers["te"] ?? "")
+    .replaceAll(/"(?:[^"\\]|\\.)*"/g, "")
+    .split(",")
+    .some((coding) => coding.trim().toLowerCase() === "trailers")
 
 const event = (document: Uint8Array): Uint8Array => Buffer.concat([eventStart, document, eventEnd])
 
 const eventStart = Buffer.from("data: ")
 const eventEnd = Buffer.from("\n\n")
+
+/** An event without content, which clients ignore. */
+const comment = Buffer.from(":\n\n")
 
 /** Headers of an event stream, which tell proxies not to buffer events. */
 const eventStream = {

@@ -26,7 +26,7 @@ const BytesLive = Model.each(Bytes, ({ X }, { parameters, setParameterUnsafe }) 
 const document = (id: string, data: ReadonlyArray<number>) =>
   `{"id":"${id}","inputs":[{"name":"X","datatype":"UINT8","shape":[1,${data.length}],"data":[${data.join()}]}]}`
 
-/** A document and, behind it, an input of so many bytes. */
+/** A document, followed by an input of this many bytes. */
 const binary = (length: number, bytes: Uint8Array) => {
   const input = { name: "X", datatype: "UINT8", shape: [1, length], parameters: { binary_data_size: length } }
   const text = Buffer.from(JSON.stringify({ inputs: [input], parameters: { binary_data_output: true } }))
@@ -40,7 +40,7 @@ const harness = Effect.fnUntraced(function* (options: Parameters<typeof serve>[2
   return { at, counted: () => model?.description.statistics }
 })
 
-it.live("an answer has the id and the elements of its own request", () =>
+it.live("a response has the id and the elements of its request", () =>
   Effect.gen(function* () {
     const { at } = yield* harness()
     for (const [id, data] of [
@@ -122,7 +122,7 @@ it.live("headers that are forwarded are those of the request, and none of an ear
   }),
 )
 
-it.live("a path that is remembered still asks for the secret, and for the method", () =>
+it.live("a cached path still requires the secret and the method", () =>
   Effect.gen(function* () {
     const { at } = yield* harness({ restrictedApis: [{ apis: ["inference"], key: "secret", value: "s" }] })
     const status = (headers: Record<string, string>) =>

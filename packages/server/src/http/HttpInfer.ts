@@ -23,6 +23,7 @@ import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Gateway } from "../gateway/Gateway.ts"
 import { isClosed, onSent } from "../port/HttpExchange.ts"
+import * as HeldResponse from "./HeldResponse.ts"
 import { collect, jsonTooLarge, rawTooLarge } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions, single } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
@@ -49,11 +50,11 @@ const infer = (
   templates: (model: RunningModel) => RequestTemplates,
 ): void => {
   const { maxInputSize } = options
-  const { request, response, guard, model } = call
+  const { request, response, guard, model, memory } = call
   const { headers } = request
   const encoding = HttpCompression.contentEncoding(headers["content-encoding"])
   if (encoding === undefined) {
-    return sendText(response, 501, "Unsupported compression type", { "accept-encoding": HttpCompression.supported })
+    return sendText(response, 415, "Unsupported compression type", { "accept-encoding": HttpCompression.supported })
   }
   const headerLength = parseHeaderLength(single(headers[headerLengthHeader]))
   if (Result.isFailure(headerLength)) return sendError(response, headerLength.failure)
@@ -76,13 +77,17 @@ const infer = (
     if (!isViewed) RequestMemory.free(body)
     const wire = preparation(call, options)(decoded.success.wire)
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
-    const cancel = gateway.infer(wire.success, until.success, (outcome) =>
-      guard(() => {
-        if (isClosed(response)) return
-        if (Result.isFailure(outcome)) return sendError(response, outcome.failure)
-        const freeable = running.calls.keepsInputs ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
-        reply(call, decoded.success, outcome.success, freeable)
-      }),
+    const cancel = gateway.infer(
+      wire.success,
+      until.success,
+      (outcome) =>
+        guard(() => {
+          if (isClosed(response)) return
+          if (Result.isFailure(outcome)) return sendError(response, outcome.failure)
+          const freeable = running.calls.keepsInputs ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
+          reply(call, decoded.success, outcome.success, freeable)
+        }),
+      memory,
     )
     // Harmless after the reply; before it, the caller has gone.
     response.on("close", cancel)
@@ -95,22 +100,24 @@ const infer = (
   const tooLarge = headerLength.success === 0 ? rawTooLarge : jsonTooLarge
   const inflate = (body: Uint8Array) =>
     HttpCompression.decompress(encoding, body, maxInputSize, tooLarge, (result) => guard(() => decompressed(result)))
-  collect(request, response, maxInputSize, (body) => guard(() => inflate(body)), tooLarge, headerLength.success)
+  collect(call, maxInputSize, (body) => guard(() => inflate(body)), tooLarge, headerLength.success)
 }
 
 /** `freeable`: memory that nothing uses once the response has been sent. The response may be a view on it. */
 const reply = (
-  { request, response, guard }: HttpCall,
+  call: HttpCall,
   decoded: DecodedRequest,
   wireResponse: WireResponse,
   freeable: ReadonlyArray<Uint8Array>,
 ): void => {
+  const { request, response, guard } = call
   const encoded = encodeResponse(wireResponse, binaryOutputs(decoded, wireResponse))
   if (Result.isFailure(encoded)) return sendError(response, encoded.failure)
   const { headerLength, document, tensors } = encoded.success
+  const chunks = [document, ...tensors]
+  if (!HeldResponse.hold(call, sizeOf(chunks))) return
   const large = [new Uint8Array(document.buffer), ...freeable].filter(RequestMemory.isLarge)
   if (large.length > 0) onSent(response, () => large.forEach(RequestMemory.free))
-  const chunks = [document, ...tensors]
   const headers =
     headerLength === undefined
       ? { "content-type": "application/json" }
@@ -124,6 +131,12 @@ const reply = (
       }
     }),
   )
+}
+
+const sizeOf = (chunks: ReadonlyArray<Uint8Array>): number => {
+  let size = 0
+  for (const { length } of chunks) size += length
+  return size
 }
 
 const unaryOnly = "HTTP end point doesn't support models with decoupled transaction policy"

@@ -125,7 +125,7 @@ describe("a sample", () => {
     expect(json()).toEqual({ ...every, COUNT: "5", BIG: ["1", "2"] })
   })
 
-  it("may leave out what has a default, and has declared parameters beside its inputs", async () => {
+  it("may omit inputs with a default, and has declared parameters in addition to its inputs", async () => {
     expect((await post("/a/b.c", { X: [1, 2] })).json()).toEqual({ X: [10, 20] })
     expect((await post("/a/b.c", { X: [1, 2], SCALE: 3, OFFSET: 1 })).json()).toEqual({ X: [4, 7] })
   })
@@ -137,9 +137,10 @@ describe("a sample", () => {
   })
 })
 
-describe("what is refused", () => {
+describe("refuses", () => {
   it.each([
     ["no JSON", "{", 400, "expected a JSON object: Expected property name"],
+    ["a duplicate key", '{"X":[1,2],"X":[1,2]}', 400, "Duplicate object member 'X' at 15"],
     ["an array", "[1]", 400, "expected a JSON object: got an array"],
     ["null", "null", 400, "expected a JSON object: got null"],
     ["a name that is not declared", { X: [1, 2], Y: 1 }, 400, "input 'Y' of model 'alone': not declared"],
@@ -197,7 +198,7 @@ describe("what is refused", () => {
     }
   })
 
-  it("a label that there is not, and text that is none of JSON's", async () => {
+  it("an unknown label, and text that is not JSON", async () => {
     expect((await post("/every", { ...every, LABEL: "cow" })).json()).toEqual({
       error: expect.stringContaining(`input 'LABEL' of model 'every': Expected "cat" | "dog"`),
     })
@@ -233,7 +234,7 @@ describe("/openapi.json", () => {
     path.reduce((node, key) => Reflect.get(Object(node), key), document)
   const json = ["content", "application/json", "schema"]
 
-  it("tells of each route what it takes and gives", async () => {
+  it("describes the inputs and outputs of each route", async () => {
     const document = await read()
     expect(document).toMatchObject({ openapi: "3.1.0", info: { title: "nereid" } })
     expect(Object.keys(Object(at(document, "paths")))).toEqual(["/every", "/a/b.c", "/words", "/odd"])
@@ -279,10 +280,10 @@ describe("a server does not start", () => {
   )
 
   it.each([
-    ["POST /v2/mine", Words, `the route "POST /v2/mine" is the protocol's, or the server's own`],
-    ["POST /openapi.json", Words, "the protocol's, or the server's own"],
-    ["POST /a b", Words, `is not POST and a path, such as "POST /words"`],
-    ["POST /brain", Brain, "'X' has no JSON form: BF16[1] has no numbers"],
+    ["POST /v2/mine", Words, `the route "POST /v2/mine" is reserved by the protocol or the server`],
+    ["POST /openapi.json", Words, "is reserved by the protocol or the server"],
+    ["POST /a b", Words, `must be POST and a path, such as "POST /words"`],
+    ["POST /brain", Brain, "'X' cannot be represented as JSON: BF16[1] has no JSON numbers"],
   ] as const)("with the route %s", async (route, model, message) => {
     const options = { http: 0, grpc: false, metrics: false, routes: { [route]: model } } as const
     await expect(Server.start([Words, Brain], live, options)).rejects.toThrow(message)

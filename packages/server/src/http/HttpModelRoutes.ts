@@ -30,13 +30,13 @@ export const check = (routes: ModelRoutes): Result.Result<ReadonlyArray<ModelRou
   for (const [route, { definition }] of Object.entries(routes)) {
     const refuse = (reason: string) => Result.fail(new ServeError({ message: `the route "${route}" ${reason}` }))
     const path = /^POST (\/[\w.~!$&'()*+,;=:@%/-]*)$/.exec(route)?.[1]
-    if (path === undefined) return refuse(`is not POST and a path, such as "POST /${definition.name}"`)
-    if (/^\/v2(\/|$)/.test(path) || path === openApiPath) return refuse("is the protocol's, or the server's own")
+    if (path === undefined) return refuse(`must be POST and a path, such as "POST /${definition.name}"`)
+    if (/^\/v2(\/|$)/.test(path) || path === openApiPath) return refuse("is reserved by the protocol or the server")
     const sample = Result.try({
       try: () => JsonSample.make(definition),
       catch: (error) => errorMessage(error),
     })
-    if (Result.isFailure(sample)) return refuse(`cannot be: ${sample.failure}`)
+    if (Result.isFailure(sample)) return refuse(`is not possible: ${sample.failure}`)
     checked.push({ path, sample: sample.success })
   }
   return Result.succeed(checked)

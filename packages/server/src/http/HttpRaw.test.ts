@@ -72,7 +72,7 @@ it.live("the body is the input, all outputs come as binary data", () =>
   }),
 )
 
-it.live("what cannot be deduced, does not fit or is not there is refused", () =>
+it.live("refuses a shape that cannot be deduced or does not fit, and an unknown model", () =>
   Effect.gen(function* () {
     const server = yield* serveAll
     const cases = [

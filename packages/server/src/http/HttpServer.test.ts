@@ -161,7 +161,7 @@ describe("routes", () => {
     }),
   )
 
-  it.live("what is not there, and how it may not be asked", () =>
+  it.live("unknown paths and methods", () =>
     Effect.gen(function* () {
       const { port } = yield* harness()
       for (const path of [
@@ -255,19 +255,19 @@ describe("infer", () => {
     }),
   )
 
-  it.live("what is wrong with a request comes back with its status and tag", () =>
+  it.live("an invalid request gets its status and tag", () =>
     Effect.gen(function* () {
       const { port } = yield* harness()
       const cases: ReadonlyArray<readonly [Sent, number, string | undefined, string]> = [
-        [{ body: "{" }, 500, "MalformedRequest", "failed to parse the request JSON buffer: Missing a name for object"],
-        [{ body: "" }, 500, "MalformedRequest", "failed to parse the request JSON buffer: The document is empty. at 0"],
+        [{ body: "{" }, 400, "MalformedRequest", "failed to parse the request JSON buffer: Missing a name for object"],
+        [{ body: "" }, 400, "MalformedRequest", "failed to parse the request JSON buffer: The document is empty. at 0"],
         [
           { body: echo("[1,2]") },
-          500,
+          400,
           "MalformedRequest",
           "Failed to parse 'data' field: shape does not match true shape",
         ],
-        [{ body: echo("[1]", "[9,0]") }, 500, "MalformedRequest", "Unable to parse 'data': Shape does not match"],
+        [{ body: echo("[1]", "[9,0]") }, 400, "MalformedRequest", "Unable to parse 'data': Shape does not match"],
         [
           { body: echo("[]", "[9,0]") },
           400,
@@ -298,7 +298,7 @@ describe("infer", () => {
           "InvalidRequest",
           "nereid-timeout-ms must be a",
         ],
-        [{ body: "{}", headers: { "content-encoding": "br" } }, 501, undefined, "Unsupported compression type"],
+        [{ body: "{}", headers: { "content-encoding": "br" } }, 415, undefined, "Unsupported compression type"],
       ]
       for (const [sent, status, tag, text] of cases) {
         const response = yield* send(port, infer, sent)
@@ -336,7 +336,7 @@ describe("infer", () => {
       yield* Effect.addFinalizer(() => Effect.sync(() => agent.destroy()))
       for (let index = 0; index < 20; index++) {
         const response = yield* send(port, infer, { body: echo(index % 2 === 0 ? "[1,2,3]" : "[1"), agent })
-        assert.strictEqual(response.status, index % 2 === 0 ? 200 : 500)
+        assert.strictEqual(response.status, index % 2 === 0 ? 200 : 400)
         assert.strictEqual(response.headers.connection, "keep-alive")
       }
     }),
@@ -413,7 +413,7 @@ describe("limits", () => {
     }),
   )
 
-  it.live("who asks first whether to send its body is told to", () =>
+  it.live("answers Expect: 100-continue", () =>
     Effect.gen(function* () {
       const { port } = yield* harness()
       const body = echo("[1,2,3]")
@@ -425,7 +425,7 @@ describe("limits", () => {
 })
 
 describe("broken and vanishing callers", () => {
-  it.live("what is no HTTP gets a 400", () =>
+  it.live("bytes that are not HTTP get a 400", () =>
     Effect.gen(function* () {
       const { port } = yield* harness()
       const response = yield* raw(port, "\u0000\u0001 nonsense\r\n\r\n")
@@ -467,10 +467,10 @@ describe("broken and vanishing callers", () => {
         const field = length === undefined ? "" : `content-length: ${length}\r\n`
         return raw(port, `POST ${infer} HTTP/1.1\r\nhost: x\r\n${field}\r\n${body}`)
       }
-      assert.match(yield* announced(body.length - 1), /^HTTP\/1.1 500 .*Missing a comma or } after an object member/s)
+      assert.match(yield* announced(body.length - 1), /^HTTP\/1.1 400 .*Missing a comma or } after an object member/s)
       // The server waits for the missing bytes until the client closes.
       assert.match(yield* announced(body.length + 1), /^HTTP\/1.1 400 .*malformed HTTP/s)
-      assert.match(yield* announced(undefined), /^HTTP\/1.1 500 .*The document is empty\. at 0/s)
+      assert.match(yield* announced(undefined), /^HTTP\/1.1 400 .*The document is empty\. at 0/s)
       assert.strictEqual((yield* send(port, infer, { body })).status, 200)
     }),
   )
@@ -492,7 +492,7 @@ describe("broken and vanishing callers", () => {
     }),
   )
 
-  it.live("an answer that nobody takes any more is dropped", () =>
+  it.live("drops the response of a closed connection", () =>
     Effect.gen(function* () {
       const { port, started, gated } = yield* harness()
       const request = yield* Effect.forkChild(send(port, "/v2/models/gated/infer", { body: gatedBody }))

@@ -1,5 +1,6 @@
 /** The HTTP port of the v2 protocol. HttpRoutes.ts has the routes; HttpListener.ts starts and stops the port. */
 import { Effect, type Scope } from "effect"
+import * as BrowserAccess from "../gateway/BrowserAccess.ts"
 import * as CallRecord from "../log/CallRecord.ts"
 import type * as Cors from "../port/Cors.ts"
 import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
@@ -26,6 +27,8 @@ export interface FrontEndOptions {
   readonly routes?: HttpModelRoutes.ModelRoutes | undefined
   /** CORS of the port. Default: none. */
   readonly cors?: Cors.CorsPolicy | undefined
+  /** Requests of browsers that are refused. Default: those of a server without options. */
+  readonly browserAccess?: BrowserAccess.BrowserAccess | undefined
 }
 
 export interface HttpServerOptions extends FrontEndOptions {
@@ -38,14 +41,18 @@ export interface HttpServerOptions extends FrontEndOptions {
   readonly tls?: Tls | undefined
   /** Maximum time that a stop waits for responses in flight. Default 30 s. */
   readonly stopTimeoutMillis?: number | undefined
+  /** Maximum time without progress while a client reads a response. Default 60 s. */
+  readonly sendTimeoutMillis?: number | undefined
 }
 
 export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
-  { host, port, maxConnections, tls, stopTimeoutMillis, ...options }: HttpServerOptions,
+  { host, port, maxConnections, tls, stopTimeoutMillis, sendTimeoutMillis, ...options }: HttpServerOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
   const handler = yield* frontEnd(gateway, options)
-  return yield* HttpListener.make(handler, { name: "HTTP", host, port, maxConnections, tls, stopTimeoutMillis })
+  const { limits } = gateway
+  const listener = { host, port, maxConnections, tls, stopTimeoutMillis, sendTimeoutMillis, limits }
+  return yield* HttpListener.make(handler, { name: "HTTP", ...listener })
 })
 
 /** Makes the HTTP front end, for any port. */
@@ -54,13 +61,15 @@ export const frontEnd = Effect.fnUntraced(function* (
   options: FrontEndOptions,
 ): Effect.fn.Return<GuardedHandler, ServeError> {
   const { maxInputSize = 64 * 2 ** 20, forwardHeaders, restrictedApis: restrictions = [], cors } = options
+  const { browserAccess = BrowserAccess.standard } = options
   const modelRoutes = yield* Effect.fromResult(HttpModelRoutes.check(options.routes ?? {}))
   const forwarded = yield* Effect.fromResult(ForwardedHeaders.make(forwardHeaders, "forwardHeaders.http"))
   const forward = Spans.joining(gateway.spans, forwarded)
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
   const records = yield* CallRecord.make(gateway)
   const routes = HttpRoutes.make(gateway, { maxInputSize, forward, modelRoutes })
-  const handler = HttpRouter.make(routes, { restrictedApis, records })
+  const { memory, limits } = gateway
+  const handler = HttpRouter.make(routes, { restrictedApis, browserAccess, records, memory, limits })
   if (cors === undefined) return handler
   return (request, response, guard) => {
     if (!cors(request, response)) handler(request, response, guard)

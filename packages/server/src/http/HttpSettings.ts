@@ -2,7 +2,7 @@
  * Routes for settings of the server. The body of a request is a small JSON object or empty; the response is JSON.
  * RepositoryIndex.ts, LogSettings.ts and TraceSettings.ts define the settings.
  */
-import { type Effect, Result } from "effect"
+import { Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import * as ControlDocument from "@nereid/core/internal/codec/json/ControlDocument"
 import type { Control } from "@nereid/core/internal/lifecycle/ModelRepository"
@@ -28,10 +28,14 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
     api: "model-repository",
     path: new RegExp(`^${repository}/index$`),
     handle: (call) =>
-      withSettings(call, (settings) =>
-        Result.flatMap(RepositoryIndex.readyOnly(settings), (readyOnly) =>
-          gateway.repositoryIndex({ repository: call.repository, readyOnly }),
-        ),
+      collect(call, maxBodySize, (body) =>
+        call.guard(() => {
+          const readyOnly = Result.flatMap(SettingsDocument.read(body), RepositoryIndex.readyOnly)
+          const index = Effect.flatMap(Effect.fromResult(readyOnly), (isReadyOnly) =>
+            gateway.repositoryIndex({ repository: call.repository, readyOnly: isReadyOnly }),
+          )
+          HttpEffect.respond(call, index, (result) => sendResult(call.response, result))
+        }),
       ),
   },
   {
@@ -92,27 +96,28 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
 const maxBodySize = 1024 * 1024
 
 const withSettings = (
-  { request, response, guard }: HttpCall,
+  call: HttpCall,
   use: (settings: SettingsDocument.SettingsDocument) => Result.Result<object, InferenceError>,
 ): void =>
-  collect(request, response, maxBodySize, (body) =>
-    guard(() => sendResult(response, Result.flatMap(SettingsDocument.read(body), use))),
+  collect(call, maxBodySize, (body) =>
+    call.guard(() => sendResult(call.response, Result.flatMap(SettingsDocument.read(body), use))),
   )
 
 /** Loads or unloads a model, to its end, also where the caller leaves. */
 const control = (
   gateway: Gateway,
-  { request, response, guard, repository }: HttpCall,
+  call: HttpCall,
   limit: number,
   use: (
     control: Control,
     parameters: RepositoryIndex.RepositoryParameters,
   ) => Result.Result<Effect.Effect<void, InferenceError>, InferenceError>,
 ): void => {
+  const { response, guard, repository } = call
   const repositoryControl = gateway.repositoryControl(repository)
   // Reported before an invalid body.
   if (Result.isFailure(repositoryControl)) return sendError(response, repositoryControl.failure)
-  collect(request, response, limit, (body) =>
+  collect(call, limit, (body) =>
     guard(() => {
       const change = Result.flatMap(ControlDocument.read(body), (parameters) =>
         use(repositoryControl.success, parameters),

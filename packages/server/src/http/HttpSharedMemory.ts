@@ -63,10 +63,10 @@ export const routes = (memory: SharedMemory, maxInputSize: number): ReadonlyArra
 
 /** Registers the region that the path names. */
 const register = (memory: SharedMemory, call: HttpCall, maxInputSize: number): void => {
-  const { request, response, guard, model: region } = call
+  const { response, guard, model: region } = call
   // Before the body is read: its errors do not matter then.
   if (memory.refusal !== undefined) return sendError(response, memory.refusal)
-  collect(request, response, maxInputSize, (body) =>
+  collect(call, maxInputSize, (body) =>
     guard(() => {
       const registered = Result.flatMap(RegionDocument.read(body), (document) =>
         memory.register({ name: region.name, ...document }),

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as TextMemo from "./TextMemo.ts"
 
-it("what is asked again is not computed again, and no more than so many results are kept", () => {
+it("computes repeated keys once, and keeps a limited number of results", () => {
   let computed = 0
   const length = TextMemo.make((text) => {
     computed += 1

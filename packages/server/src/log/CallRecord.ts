@@ -6,9 +6,10 @@ import { Effect } from "effect"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import type { Port, RequestTrace } from "../trace/RequestTrace.ts"
 import type { Tracing } from "../trace/Tracing.ts"
+import { CallLine, type CallLineFields } from "./CallLine.ts"
 import type { LogControl } from "./LogSettings.ts"
 
-/** A call under way. */
+/** A call in progress. */
 export interface CallRecord {
   /** Adds a request of the call; returns the request with its trace. */
   readonly addRequest: (wire: WireRequest) => WireRequest
@@ -34,13 +35,13 @@ export const make = ({ logging, tracing }: CallRecordOptions): Effect.Effect<Cal
       begin: (port) => {
         if (!logging.isOn("Debug") && !tracing.isOn()) return undefined
         const startedAt = tracing.now()
-        let requestText = ""
+        let about: Pick<CallLineFields, "model" | "request_id"> = {}
         let trace: RequestTrace | undefined
         let ended = false
         return {
           addRequest: (wire) => {
             const { modelName, id } = wire
-            requestText = `, model '${short(modelName)}'${id === "" ? "" : `, id '${short(id)}'`}`
+            about = { model: short(modelName), ...(id === "" ? {} : { request_id: short(id) }) }
             trace = tracing.sample(wire)
             if (trace === undefined) return wire
             if (port !== undefined) trace.received(port, startedAt, tracing.now())
@@ -52,8 +53,9 @@ export const make = ({ logging, tracing }: CallRecordOptions): Effect.Effect<Cal
             const endedAt = tracing.now()
             if (port !== undefined) trace?.sent(endedAt)
             if (!logging.isOn("Debug")) return
-            const took = ((endedAt - startedAt) / 1e6).toFixed(3)
-            runFork(Effect.logDebug(`${short(operation)}: ${status}, ${took} ms${requestText}`))
+            const duration = Number(((endedAt - startedAt) / 1e6).toFixed(3))
+            const line = new CallLine({ operation: short(operation), status, duration_ms: duration, ...about })
+            runFork(Effect.logDebug(line))
           },
         }
       },

@@ -1,11 +1,10 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import type { LogFormat } from "./LogSettings.ts"
 import * as LogLine from "./LogLine.ts"
 
 /** Returns the lines that an effect logs, with N for the number of the fiber. */
-const lines = Effect.fnUntraced(function* (effect: Effect.Effect<void>, format: LogFormat = "default") {
+const lines = Effect.fnUntraced(function* (effect: Effect.Effect<void>, format: "default" | "ISO8601" = "default") {
   const printed: Array<string> = []
   const logger = Logger.make((event) => {
     printed.push(LogLine.print(event, format, 4242).replace(/fiber:[0-9]+\]/, "fiber:N]"))

@@ -1,5 +1,5 @@
 /**
- * Formats a log event as one line, in the format of Triton's log, for compatibility with its parsers:
+ * Formats a log event as one line of text, in the format of Triton's log, for compatibility with its parsers:
  *
  *   default   I1121 04:29:49.123000 4242 fiber:12] "message"
  *   ISO8601   2026-11-21T04:29:49Z I 4242 fiber:12] "message"
@@ -9,17 +9,17 @@
  */
 import { Cause, type Fiber, type LogLevel, References } from "effect"
 import { inspect } from "node:util"
-import type { LogFormat } from "./LogSettings.ts"
+import { CallLine } from "./CallLine.ts"
 
 export interface LogEvent {
   readonly message: unknown
   readonly logLevel: LogLevel.LogLevel
   readonly cause: Cause.Cause<unknown>
-  readonly fiber: Pick<Fiber.Fiber<unknown, unknown>, "id" | "getRef">
+  readonly fiber: Pick<Fiber.Fiber<unknown, unknown>, "id" | "getRef" | "cache">
   readonly date: Date
 }
 
-export const print = (event: LogEvent, format: LogFormat, pid: number): string => {
+export const print = (event: LogEvent, format: "default" | "ISO8601", pid: number): string => {
   const letter = letters[event.logLevel]
   const rest = `${pid} fiber:${event.fiber.id}] ${quoted(text(event))}`
   const iso = event.date.toISOString()
@@ -48,12 +48,17 @@ const text = ({ message, cause, fiber }: LogEvent): string => {
   return parts.join(" ")
 }
 
-const printed = (value: unknown): string =>
-  typeof value === "string" ? value : inspect(value, { breakLength: Infinity, depth: 4 })
+/** Formats one part of a message. */
+export const printed = (value: unknown): string =>
+  typeof value === "string" || value instanceof CallLine
+    ? String(value)
+    : inspect(value, { breakLength: Infinity, depth: 4 })
 
-/** JSON leaves some control characters as they are. */
-const quoted = (message: string): string =>
-  JSON.stringify(message).replaceAll(
+const quoted = (message: string): string => escaped(JSON.stringify(message))
+
+/** Escapes the control characters that JSON leaves as they are. */
+export const escaped = (json: string): string =>
+  json.replaceAll(
     /[\u007f-\u009f\u2028\u2029]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   )

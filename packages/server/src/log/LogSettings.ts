@@ -5,7 +5,7 @@
  */
 import { create } from "@bufbuild/protobuf"
 import { type LogLevel, Result } from "effect"
-import { type InferenceError, InvalidRequest, Unavailable, Unsupported } from "@nereid/core/Errors"
+import { type InferenceError, InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import { type SettingsDocument, wrongType } from "@nereid/core/internal/codec/json/SettingsDocument"
 import {
   type LogSettingsRequest,
@@ -14,7 +14,8 @@ import {
   LogSettingsResponseSchema,
 } from "@nereid/protocol/grpc_service"
 
-export type LogFormat = "default" | "ISO8601"
+/** The formats of Triton's log, and JSON lines (JsonLine.ts). */
+export type LogFormat = "default" | "ISO8601" | "json"
 
 export interface LogSettings {
   /** Path of the log file; empty for stderr. */
@@ -103,7 +104,6 @@ const wrong = Symbol("wrong")
 /** Error messages of a port. */
 interface ErrorTexts {
   readonly wrongType: (name: string, expected: "boolean" | "unsigned" | "string") => InferenceError
-  readonly wrongFormat: (message: string) => InferenceError
 }
 
 /** Parses the changes in the body of a request. */
@@ -124,7 +124,6 @@ export const fromJson = (document: SettingsDocument): Result.Result<LogChanges, 
     }),
     {
       wrongType: (name, expected) => wrongType(name, expected === "unsigned" ? "unsigned-integer" : expected),
-      wrongFormat: (message) => new Unavailable({ message }),
     },
   )
 
@@ -136,7 +135,6 @@ export const fromMessage = ({ settings }: LogSettingsRequest): Result.Result<Log
         const parameter = { boolean: "bool_param", unsigned: "uint32_param", string: "string_param" }[expected]
         return new InvalidRequest({ message: `invalid value type for '${name}' setting, expected ${parameter}.` })
       },
-      wrongFormat: (message) => new InvalidRequest({ message }),
     },
   )
 
@@ -178,11 +176,11 @@ const known: { readonly [name: string]: Change } = {
     typeof value === "number"
       ? Result.succeed({ verboseLevel: value })
       : Result.fail(wrongType("log_verbose_level", "unsigned")),
-  log_format: (value, { wrongType, wrongFormat }) => {
+  log_format: (value, { wrongType }) => {
     if (typeof value !== "string") return Result.fail(wrongType("log_format", "string"))
-    if (value === "default" || value === "ISO8601") return Result.succeed({ format: value })
+    if (value === "default" || value === "ISO8601" || value === "json") return Result.succeed({ format: value })
     const rule = `expected 'default' or 'ISO8601', got: ${value.slice(0, 40)}`
-    return Result.fail(wrongFormat(`Unable to parse 'log_format', ${rule}`))
+    return Result.fail(new InvalidRequest({ message: `Unable to parse 'log_format', ${rule}` }))
   },
 }
 

@@ -5,6 +5,7 @@
 import { createWriteStream, type WriteStream } from "node:fs"
 import { Effect, type Scope } from "effect"
 import { ServeError } from "../error/ServeError.ts"
+import * as StandardStreams from "./StandardStreams.ts"
 
 export interface LogSink {
   readonly write: (line: string) => void
@@ -13,8 +14,8 @@ export interface LogSink {
 /** Bytes that may wait for the disk. */
 const maxPendingBytes = 8 * 1024 * 1024
 
-/** Writes with the console, which ignores a closed stderr. */
-export const stderr: LogSink = { write: (line) => console.error(line) }
+/** Writes to stderr. Lines that a closed stderr cannot take are lost, and counted (StandardStreams.ts). */
+export const stderr: LogSink = { write: StandardStreams.writeError }
 
 /** Until its scope closes. */
 export const file = Effect.fnUntraced(function* (path: string): Effect.fn.Return<LogSink, ServeError, Scope.Scope> {
@@ -22,7 +23,7 @@ export const file = Effect.fnUntraced(function* (path: string): Effect.fn.Return
   let dropped = 0
   let failed = false
   stream.on("error", (error) => {
-    if (!failed) stderr.write(`The log file ${path} cannot be written any more: ${error.message}`)
+    if (!failed) stderr.write(`Cannot write to the log file ${path} any more: ${error.message}`)
     failed = true
   })
   return {
@@ -30,7 +31,7 @@ export const file = Effect.fnUntraced(function* (path: string): Effect.fn.Return
       if (failed) return stderr.write(line)
       if (stream.writableLength > maxPendingBytes) dropped += 1
       else {
-        const gap = dropped === 0 ? "" : `(${dropped} lines are missing here: the file was too slow)\n`
+        const gap = dropped === 0 ? "" : `(${dropped} lines were dropped here: the file was too slow)\n`
         dropped = 0
         stream.write(`${gap}${line}\n`)
       }

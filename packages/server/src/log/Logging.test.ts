@@ -60,7 +60,7 @@ const defaults = {
 }
 
 describe("settings", () => {
-  it.live("are told and changed over HTTP, each alone, and the answer has all of them", () =>
+  it.live("are read and changed one by one over HTTP, and the response has all of them", () =>
     Effect.gen(function* () {
       const { infer: call } = yield* serve()
       expect(yield* call("/v2/logging")).toEqual({ status: 200, text: JSON.stringify(defaults) })
@@ -83,7 +83,7 @@ describe("settings", () => {
     }),
   )
 
-  it.live("are told and changed over gRPC, and are those of HTTP", () =>
+  it.live("are read and changed over gRPC, and shared with HTTP", () =>
     Effect.gen(function* () {
       const { infer: send, call } = yield* serve({ info: false })
       const response = yield* call(logSettings, {
@@ -118,17 +118,17 @@ describe("settings", () => {
 
   it.live.each<readonly [string, number, string]>([
     ['{"log_file":"x"}', 501, "log file location can not be updated through network protocol"],
-    ['{"log_info":1}', 500, unparsed("log_info", "boolean")],
-    ['{"log_warning":"true"}', 500, unparsed("log_warning", "boolean")],
-    ['{"log_error":[]}', 500, unparsed("log_error", "boolean")],
-    ['{"log_verbose_level":-1}', 500, unparsed("log_verbose_level", "unsigned-integer")],
-    ['{"log_verbose_level":1.5}', 500, unparsed("log_verbose_level", "unsigned-integer")],
-    ['{"log_verbose_level":4294967296}', 500, unparsed("log_verbose_level", "unsigned-integer")],
-    ['{"log_verbose_level":true}', 500, unparsed("log_verbose_level", "unsigned-integer")],
-    ['{"log_format":1}', 500, unparsed("log_format", "string")],
-    ['{"log_format":"x"}', 503, format],
+    ['{"log_info":1}', 400, unparsed("log_info", "boolean")],
+    ['{"log_warning":"true"}', 400, unparsed("log_warning", "boolean")],
+    ['{"log_error":[]}', 400, unparsed("log_error", "boolean")],
+    ['{"log_verbose_level":-1}', 400, unparsed("log_verbose_level", "unsigned-integer")],
+    ['{"log_verbose_level":1.5}', 400, unparsed("log_verbose_level", "unsigned-integer")],
+    ['{"log_verbose_level":4294967296}', 400, unparsed("log_verbose_level", "unsigned-integer")],
+    ['{"log_verbose_level":true}', 400, unparsed("log_verbose_level", "unsigned-integer")],
+    ['{"log_format":1}', 400, unparsed("log_format", "string")],
+    ['{"log_format":"x"}', 400, format],
     ['{"log_info":false,"log_x":1}', 400, unknown],
-    ["[]", 500, "attempt to access JSON non-object as object"],
+    ["[]", 400, "attempt to access JSON non-object as object"],
   ])("HTTP refuses %s and changes nothing", ([body, status, error]) =>
     Effect.gen(function* () {
       const { infer: call } = yield* serve()
@@ -249,7 +249,32 @@ describe("the log", () => {
       }),
   )
 
-  it.live("of a program with loggers of its own goes there, behind the same settings", () =>
+  it.live("as JSON has the model and the request of what a handler logs, and of calls", () =>
+    Effect.gen(function* () {
+      const lines = yield* logged((file) =>
+        Effect.gen(function* () {
+          const served = Server.layer([Echo], { http: free, grpc: free, metrics: false }).pipe(Layer.provide(echo))
+          const context = yield* Layer.build(
+            served.pipe(Layer.provideMerge(Logging.layer({ file, format: "json", verboseLevel: 1 }))),
+          )
+          const { infer: call } = yield* Effect.provideContext(ports, context)
+          yield* call(path, infer(1))
+          yield* call("/v2/logging", '{"log_format":"default"}')
+          yield* call("/v2/logging", '{"log_format":"json","log_verbose_level":0}')
+          yield* call(path, infer(-1))
+        }),
+      )
+      const objects = lines.flatMap((line): ReadonlyArray<unknown> => (line.startsWith("{") ? [JSON.parse(line)] : []))
+      const ofRequest = { model: "echo", request_id: "a\nb" }
+      const operation = "POST /v2/models/echo/infer"
+      expect(objects[0]).toMatchObject({ level: "INFO", message: "a sample", ...ofRequest })
+      expect(objects[1]).toMatchObject({ level: "DEBUG", operation, status: "200", model: "echo" })
+      expect(objects.at(-1)).toMatchObject({ level: "WARN", message: "a negative sample", ...ofRequest })
+      expect(lines.some((line) => line.startsWith("I"))).toBe(true)
+    }),
+  )
+
+  it.live("of a program with custom loggers goes to them, with the same settings", () =>
     Effect.gen(function* () {
       const messages: Array<unknown> = []
       const own = Logger.make(({ message, logLevel }) => {

@@ -1,10 +1,13 @@
 /**
- * The server's log: an Effect logger with settings that can change at run time, in Triton's format (LogLine.ts).
+ * The server's log: an Effect logger with settings that can change at run time, in Triton's format (LogLine.ts) or as
+ * JSON lines (JsonLine.ts).
  *
  * `Logging.layer` replaces the loggers of a whole program, models included. Without that layer, a server logs only its
  * own lines this way. If the program sets other loggers, the server keeps them and filters by the same settings.
  */
 import { Context, Effect, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
+import { printJson } from "./JsonLine.ts"
+import * as LogColour from "./LogColour.ts"
 import * as LogLine from "./LogLine.ts"
 import * as LogSettings from "./LogSettings.ts"
 import * as LogSink from "./LogSink.ts"
@@ -13,6 +16,7 @@ import type { ServeError } from "../error/ServeError.ts"
 /** Log settings, all optional. Default: information, warnings and errors, in the default format, to stderr. */
 export type LoggingOptions = Partial<LogSettings.LogSettings>
 
+/** Service with the log settings, which clients can read and change, and the logger that follows them. */
 export class Logging extends Context.Service<
   Logging,
   {
@@ -29,7 +33,11 @@ const make = Effect.fnUntraced(function* (
   const { file } = control.current()
   const sink = file === "" ? LogSink.stderr : yield* LogSink.file(file)
   const logger = Logger.make<unknown, void>((event) => {
-    if (control.isOn(event.logLevel)) sink.write(LogLine.print(event, control.current().format, process.pid))
+    if (!control.isOn(event.logLevel)) return
+    const { format } = control.current()
+    if (format === "json") return sink.write(printJson(event, process.pid))
+    const line = LogLine.print(event, format, process.pid)
+    sink.write(sink === LogSink.stderr ? LogColour.paint(line, event.logLevel) : line)
   })
   return Logging.of({ control, logger })
 })

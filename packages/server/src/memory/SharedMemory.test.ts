@@ -155,7 +155,7 @@ const failureOf = (outcome: Outcome<unknown>) => {
 }
 
 describe("not allowed, which is the default", () => {
-  it.live("regions are refused, and there are none", () =>
+  it.live("refuses regions, and lists none", () =>
     Effect.gen(function* () {
       const { post, get, call } = yield* serve([])
       const message = "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable."
@@ -233,14 +233,14 @@ describe("regions", () => {
     }),
   )
 
-  it.live("what cannot be registered", () =>
+  it.live("invalid registrations", () =>
     Effect.gen(function* () {
       const { directory, file, post, get } = yield* harness({ maxRegions: 1 })
       writeFileSync(file("object"), Buffer.alloc(64))
       writeFileSync(join(directory, "..", "outside"), Buffer.alloc(64))
       symlinkSync("../outside", file("link"))
       mkdirSync(file("directory"))
-      const open = (key: string) => [500, `Unable to open shared memory region: '${key}'`] as const
+      const open = (key: string) => [400, `Unable to open shared memory region: '${key}'`] as const
       const invalid = [400, "failed to register shared memory region 'r': invalid args"] as const
       const reserved = (key: string) =>
         [
@@ -248,10 +248,12 @@ describe("regions", () => {
           `cannot register shared memory region 'r' with key '${key}' as the key contains the reserved prefix ` +
             "'triton_python_backend_shm_region_'",
         ] as const
+      const noKey = (key: string) =>
+        [400, `failed to register shared memory region 'r': invalid shm key '${key}'`] as const
       const cannot = (field: string, kind: string) =>
-        [500, `Unable to parse '${field}': attempt to access JSON non-${kind} as ${kind}`] as const
+        [400, `Unable to parse '${field}': attempt to access JSON non-${kind} as ${kind}`] as const
       const missing = (field: string) =>
-        [500, `Unable to parse '${field}': attempt to access non-existing object member '${field}'`] as const
+        [400, `Unable to parse '${field}': attempt to access non-existing object member '${field}'`] as const
       const key = "triton_python_backend_shm_region_1"
       const cases: ReadonlyArray<readonly [string, readonly [number, string]]> = [
         [registering("/none", 4), open("/none")],
@@ -259,7 +261,8 @@ describe("regions", () => {
         [registering("..", 4), open("..")],
         [registering("link", 4), open("link")],
         [registering("directory", 4), open("directory")],
-        [registering("/", 4), open("/")],
+        [registering("/", 4), noKey("/")],
+        [registering("", 4), noKey("")],
         [registering("a/object", 4), open("a/object")],
         [registering("object\\u0000", 4), open("object\\u0000")],
         [registering(`/${key}`, 4), reserved(`/${key}`)],
@@ -271,10 +274,10 @@ describe("regions", () => {
         ['{"key":"/object"}', missing("byte_size")],
         ['{"key":1,"byte_size":4}', cannot("key", "string")],
         [registering("/object", '"4"'), cannot("byte_size", "unsigned-integer")],
-        [registering("/object", -4), [500, `${cannot("byte_size", "unsigned-integer")[1]} (-4)`]],
-        [registering("/object", 4, "1.5"), [500, `${cannot("offset", "unsigned-integer")[1]} (1.5)`]],
+        [registering("/object", -4), [400, `${cannot("byte_size", "unsigned-integer")[1]} (-4)`]],
+        [registering("/object", 4, "1.5"), [400, `${cannot("offset", "unsigned-integer")[1]} (1.5)`]],
         ["[]", missing("key")],
-        ["", [500, "failed to parse the request JSON buffer: The document is empty. at 0"]],
+        ["", [400, "failed to parse the request JSON buffer: The document is empty. at 0"]],
       ]
       for (const [body, [status, error]] of cases) {
         const response = yield* post("/v2/systemsharedmemory/region/r/register", body)
@@ -282,7 +285,7 @@ describe("regions", () => {
       }
       const long = yield* post("/v2/systemsharedmemory/region/r/register", registering(`${"/".repeat(2000)}object`, 4))
       assert.strictEqual(long.status, 400)
-      assert.include(long.text, "its name has 1 characters and its key 2006, at most 1024 are possible")
+      assert.include(long.text, "its name has 1 characters and its key 2006, at most 1024 are allowed")
       const nameless = yield* post("/v2/systemsharedmemory/register", registering("/object", 4))
       const necessary = "'region name' is necessary to register system shared memory region"
       assert.deepStrictEqual([nameless.status, nameless.text], [400, JSON.stringify({ error: necessary })])
@@ -303,7 +306,7 @@ describe("regions", () => {
     }),
   )
 
-  it.live("a system without a directory of them says so", () =>
+  it.live("a system without shared memory reports it", () =>
     Effect.gen(function* () {
       const { post } = yield* harness({ directory: "/nowhere/at/all" })
       const response = yield* post("/v2/systemsharedmemory/region/r/register", registering("/object", 4))
@@ -334,7 +337,7 @@ describe("requests", () => {
     }),
   )
 
-  it.live("over HTTP: beside binary data, where outputs in regions have none", () =>
+  it.live("over HTTP: with binary data; outputs in regions have none", () =>
     Effect.gen(function* () {
       const server = yield* harness()
       yield* twoRegions(server)
@@ -397,7 +400,7 @@ describe("requests", () => {
     )
   }
 
-  it.live("what is refused, in the same words over both protocols", () =>
+  it.live("refuses with the same message over both protocols", () =>
     Effect.gen(function* () {
       const server = yield* harness()
       yield* twoRegions(server)
@@ -421,7 +424,7 @@ describe("requests", () => {
         [
           ["in", ...whole],
           ["out", 11, 8],
-          500,
+          400,
           13,
           "shared memory size specified with the request for output 'Y' (11 bytes) should be at least 12 bytes to hold " +
             "the results",
@@ -443,15 +446,42 @@ describe("requests", () => {
       yield* twoRegions(server)
       truncateSync(server.file("object"), 32)
       const writing = yield* server.post(infer, jsonRequest())
-      assert.strictEqual(writing.status, 500)
-      assert.include(writing.text, "Unable to write output 'Y' to shared memory region: 'out', the object has become")
+      assert.strictEqual(writing.status, 400)
+      assert.include(
+        writing.text,
+        "Unable to write output 'Y' to shared memory region: 'out', the object was truncated",
+      )
       assert.strictEqual(readFileSync(server.file("object")).length, 32)
       truncateSync(server.file("object"), 8)
       const reading = yield* server.post(infer, jsonRequest())
-      assert.strictEqual(reading.status, 500)
-      assert.include(reading.text, "Unable to read input 'X' from shared memory region: 'in', the object has become")
+      assert.strictEqual(reading.status, 400)
+      assert.include(reading.text, "Unable to read input 'X' from shared memory region: 'in', the object was truncated")
       truncateSync(server.file("object"), 64)
       assert.strictEqual((yield* server.post(infer, jsonRequest())).status, 200)
+    }),
+  )
+
+  it.live("a part whose end exceeds 64 bits is refused with its numbers", () =>
+    Effect.gen(function* () {
+      const server = yield* harness()
+      yield* twoRegions(server)
+      const part = (size: string, offset: number) =>
+        `"parameters":{"shared_memory_region":"in","shared_memory_byte_size":${size},"shared_memory_offset":${offset}}`
+      const asking = (size: string, offset: number) =>
+        server.post(
+          "/v2/models/gated/infer",
+          `{"inputs":[{"name":"X","datatype":"FP32","shape":[3],${part(size, offset)}}]}`,
+        )
+      const size = "18446744073709551613"
+      const overflow =
+        `Integer overflow detected: byte_size (${size}) + offset (4) exceeds maximum value (18446744073709551615) ` +
+        "for region 'in'"
+      const [overflowing, within, outside] = [yield* asking(size, 4), yield* asking(size, 2), yield* asking(size, 32)]
+      assert.deepStrictEqual([overflowing.status, overflowing.text], [400, JSON.stringify({ error: overflow })])
+      const beyond = "Invalid offset + byte size for shared memory region: 'in'"
+      assert.deepStrictEqual([within.status, within.text], [400, JSON.stringify({ error: beyond })])
+      const offset = "Invalid offset for shared memory region: 'in'"
+      assert.deepStrictEqual([outside.status, outside.text], [400, JSON.stringify({ error: offset })])
     }),
   )
 
@@ -496,7 +526,7 @@ describe("requests", () => {
     }),
   )
 
-  it.live("a region that is forgotten while a request uses it is gone once that is answered", () =>
+  it.live("a region that is unregistered while a request uses it serves others until that is answered", () =>
     Effect.gen(function* () {
       const server = yield* harness()
       yield* twoRegions(server)
@@ -509,8 +539,12 @@ describe("requests", () => {
       const status = () =>
         Effect.map(server.get("/v2/systemsharedmemory/status"), (response) => JSON.parse(response.text))
       assert.strictEqual((yield* status()).length, 2)
-      const late = yield* server.post(infer, jsonRequest())
-      assert.deepStrictEqual([late.status, late.tag], [404, "RegionNotFound"])
+      const [during, again] = [
+        yield* server.post(infer, jsonRequest()),
+        yield* server.post("/v2/systemsharedmemory/region/in/register", registering("/object", 32)),
+      ]
+      assert.deepStrictEqual([during.status, again.status], [200, 400])
+      assert.include(again.text, "shared memory region 'in' already in manager")
       yield* Deferred.succeed(gate, undefined)
       assert.strictEqual((yield* Fiber.join(running)).status, 200)
       assert.deepStrictEqual(readFileSync(server.file("object")).subarray(32, 44), Buffer.from(floats(1, 2, 3)))
@@ -525,12 +559,12 @@ describe("requests", () => {
       const request = (size: number) =>
         `{"inputs":[{"name":"X","datatype":"FP32","shape":[${size / 4}],${jsonRegion("in", size, 4)}}]}`
       const large = yield* server.post("/v2/models/gated/infer", request(16))
-      const tooLarge = "the inputs in shared memory have 16 bytes, at most 12 are possible at one time"
+      const tooLarge = "the inputs in shared memory have 16 bytes, at most 12 are allowed at one time"
       assert.deepStrictEqual([large.status, large.text], [400, JSON.stringify({ error: tooLarge })])
       const running = yield* Effect.forkChild(server.post("/v2/models/gated/infer", request(12)))
       const gate = yield* Queue.take(server.started)
       const beside = yield* server.post("/v2/models/gated/infer", request(4))
-      const tooMuch = "requests hold 12 bytes of inputs from shared memory, at most 12 are possible at one time"
+      const tooMuch = "requests hold 12 bytes of inputs from shared memory, at most 12 are allowed at one time"
       assert.deepStrictEqual([beside.status, beside.text], [503, JSON.stringify({ error: tooMuch })])
       yield* Deferred.succeed(gate, undefined)
       assert.strictEqual((yield* Fiber.join(running)).status, 200)

@@ -55,7 +55,7 @@ export class SharedMemoryObject {
       const bytes = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer)
       for (let done = 0; done < length;) {
         const count = readSync(this.#file, bytes, done, Math.min(length - done, maxBytesPerCall), offset + done)
-        if (count === 0) throw new Error("the object has become shorter")
+        if (count === 0) throw new Error("the object was truncated")
         done += count
       }
       return bytes
@@ -76,7 +76,7 @@ export class SharedMemoryObject {
     try {
       const size = this.size()
       if (offset + length <= size) return Result.succeed(transfer())
-      return Result.fail(`the object has become shorter: ${size} bytes`)
+      return Result.fail(`the object was truncated to ${size} bytes`)
     } catch (error) {
       // Such as ENOSPC: pages that were never written are only now taken from the system's memory.
       return Result.fail(errorMessage(error))

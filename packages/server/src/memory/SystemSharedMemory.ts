@@ -24,7 +24,7 @@ import { objectName, SharedMemoryObject } from "./SharedMemoryObject.ts"
 export interface SystemSharedMemoryOptions {
   /** Directory of the shared memory files. Default /dev/shm. */
   readonly directory?: string
-  /** Regions at one time, each of which keeps a file open. Default 1024. */
+  /** Maximum number of regions; each keeps a file open. Default 1024. */
   readonly maxRegions?: number
   /** Bytes of inputs that requests hold together until their answers. Default 1 GiB. */
   readonly maxInputSize?: number
@@ -40,7 +40,7 @@ interface OpenRegion extends Region {
   readonly object: SharedMemoryObject
   /** Requests that use it. */
   users: number
-  /** To be closed with its last user; no new one may use it. */
+  /** To be closed with its last user. Requests that begin until then may use it, as in Triton. */
   leaving: boolean
 }
 
@@ -70,8 +70,11 @@ export class SystemSharedMemory implements SharedMemory {
     const { name, key, offset, byteSize } = region
     if (name === "") return invalid("'region name' is necessary to register system shared memory region")
     if (name.length > maxNameLength || key.length > maxNameLength) {
-      const lengths = `its name has ${name.length} characters and its key ${key.length}, at most ${maxNameLength} are possible`
+      const lengths = `its name has ${name.length} characters and its key ${key.length}, at most ${maxNameLength} are allowed`
       return invalid(`failed to register shared memory region '${name.slice(0, 40)}': ${lengths}`)
+    }
+    if (objectName(key) === "") {
+      return invalid(`failed to register shared memory region '${name}': invalid shm key '${key}'`)
     }
     if (name.startsWith(reservedPrefix) || objectName(key).startsWith(reservedPrefix)) {
       const reason = `as the key contains the reserved prefix '${reservedPrefix}'`
@@ -174,12 +177,13 @@ export class SystemSharedMemory implements SharedMemory {
     return Result.fail(new Unsupported({ message }))
   }
 
-  #regionOf({ name, offset, byteSize }: RegionReference): Result.Result<OpenRegion, InferenceError> {
+  #regionOf({ name, offset, byteSize, overflow }: RegionReference): Result.Result<OpenRegion, InferenceError> {
     const region = this.#regions.get(name)
-    if (region === undefined || region.leaving) {
+    if (region === undefined) {
       return Result.fail(new RegionNotFound({ message: `Unable to find shared memory region: '${name}'` }))
     }
     if (offset >= region.byteSize) return invalid(`Invalid offset for shared memory region: '${name}'`)
+    if (overflow !== undefined) return invalid(overflow)
     if (offset + byteSize > region.byteSize) {
       return invalid(`Invalid offset + byte size for shared memory region: '${name}'`)
     }
@@ -188,7 +192,7 @@ export class SystemSharedMemory implements SharedMemory {
 
   #tooMuch(size: number): InferenceError | undefined {
     if (this.#loanedBytes + size <= this.#maxInputSize) return undefined
-    const limit = `at most ${this.#maxInputSize} are possible at one time`
+    const limit = `at most ${this.#maxInputSize} are allowed at one time`
     return size > this.#maxInputSize
       ? new InvalidRequest({ message: `the inputs in shared memory have ${size} bytes, ${limit}` })
       : new QueueFull({ message: `requests hold ${this.#loanedBytes} bytes of inputs from shared memory, ${limit}` })

@@ -24,12 +24,12 @@ export const register = Effect.fnUntraced(function* (
 })
 
 const utilization = Metric.gauge("nv_cpu_utilization", {
-  description: "Part of the processors' time that was not idle, from 0 to 1",
+  description: "CPU utilization, from 0 to 1",
 })
 
-const memoryTotal = Metric.gauge("nv_cpu_memory_total_bytes", { description: "Bytes of memory" })
+const memoryTotal = Metric.gauge("nv_cpu_memory_total_bytes", { description: "Total memory, in bytes" })
 
-const memoryUsed = Metric.gauge("nv_cpu_memory_used_bytes", { description: "Bytes of memory in use" })
+const memoryUsed = Metric.gauge("nv_cpu_memory_used_bytes", { description: "Used memory, in bytes" })
 
 /** Milliseconds, summed over processors, since some time in the past. */
 const processorTimes = () => {

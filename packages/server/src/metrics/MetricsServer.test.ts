@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import * as Gateway from "../gateway/Gateway.ts"
+import { converse, exchange, serve } from "../port/RawHttp.fixture.ts"
 import * as MetricsServer from "./MetricsServer.ts"
 
 class Double extends Model.Service<Double>()('a "double"\\', {
@@ -66,5 +67,36 @@ describe("metrics", () => {
         assert.deepStrictEqual([status, text], [404, '{"error":"Not Found"}'], path)
       }
     }).pipe(Effect.provide(DoubleLive)),
+  )
+
+  const scrape = (port: number) => exchange(port, "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+
+  it.live("can be read while the other ports have all of their connections", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ maxConnections: 1 })
+      const request = "GET /v2/health/live HTTP/1.1\r\nhost: x\r\n\r\n"
+      for (const port of [server.http, server.grpc, server.port]) {
+        const { until } = yield* converse(port, request)
+        yield* until(/^HTTP\/1\.1 /)
+        assert.strictEqual(yield* exchange(port, request), "")
+      }
+      for (let count = 0; count < 3; count++) assert.match(yield* scrape(server.metrics), /^HTTP\/1\.1 200 OK\r\n/)
+      assert.include(yield* scrape(server.metrics), 'nereid_limit_actions_total{limit="connections"} 3')
+    }),
+  )
+
+  it.live("their port has 256 connections at most", () =>
+    Effect.gen(function* () {
+      const { metrics } = yield* serve()
+      const request = "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n"
+      const open = yield* Effect.forEach(
+        Array.from({ length: 256 }),
+        () => Effect.tap(converse(metrics, request), ({ until }) => until(/200 OK/)),
+        { concurrency: 16 },
+      )
+      assert.strictEqual(yield* exchange(metrics, request), "")
+      open[0]?.socket.destroy()
+      assert.match(yield* Effect.repeat(scrape(metrics), { while: (text) => text === "" }), /200 OK/)
+    }),
   )
 })

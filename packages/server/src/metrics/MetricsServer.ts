@@ -13,6 +13,9 @@ export interface MetricsServerOptions {
   readonly metrics?: PrometheusMetrics.MetricsOptions | undefined
 }
 
+/** Connections of this port. The limit of the other ports does not count them, so a full server can be observed. */
+const maxConnections = 256
+
 export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
   { host, port, metrics: options }: MetricsServerOptions,
@@ -22,9 +25,11 @@ export const make = Effect.fnUntraced(function* (
     (request, response) => {
       const [path = ""] = (request.url ?? "").split("?", 1)
       if (path !== "/metrics" && path !== "/metrics/") return sendText(response, 404, "Not Found")
-      if (request.method !== "GET") return sendText(response, 405, "Method Not Allowed", { allow: "GET" })
+      if (request.method !== "GET" && request.method !== "HEAD") {
+        return sendText(response, 405, "Method Not Allowed", { allow: "GET, HEAD" })
+      }
       sendChunks(response, [Buffer.from(metrics.text())], { "content-type": "text/plain; charset=utf-8" })
     },
-    { name: "metrics", host, port },
+    { name: "metrics", host, port, maxConnections, limits: gateway.limits },
   )
 })

@@ -27,17 +27,17 @@ interface Family {
 const counters: ReadonlyArray<Family> = [
   {
     name: "nv_inference_request_success",
-    description: "Requests that were answered with outputs",
+    description: "Successful inference requests",
     value: ({ description: { statistics } }) => statistics.success.count,
   },
   {
     name: "nv_inference_count",
-    description: "Rows that were inferred: a request of a batch of n counts n, one that the cache answers nothing",
+    description: "Inferred rows, excluding rows from the response cache",
     value: ({ description: { statistics } }) => statistics.inferenceCount - statistics.cachedCount,
   },
   {
     name: "nv_inference_exec_count",
-    description: "Batches that were executed",
+    description: "Executed batches",
     value: ({ description: { statistics } }) => statistics.executionCount,
   },
 ]
@@ -46,12 +46,12 @@ const counters: ReadonlyArray<Family> = [
 const cacheCounters: ReadonlyArray<Family> = [
   {
     name: "nv_cache_num_hits_per_model",
-    description: "Requests that the response cache answered",
+    description: "Response cache hits",
     value: ({ description: { statistics } }) => statistics.cacheHit.count,
   },
   {
     name: "nv_cache_num_misses_per_model",
-    description: "Requests that were executed, and whose answer went to the response cache",
+    description: "Response cache misses",
     value: ({ description: { statistics } }) => statistics.cacheMiss.count,
   },
 ]
@@ -59,12 +59,12 @@ const cacheCounters: ReadonlyArray<Family> = [
 const cacheLatencies: ReadonlyArray<Family> = [
   {
     name: "nv_cache_hit_duration_per_model",
-    description: "Microseconds of finding answers in the response cache, summed over hits",
+    description: "Cumulative time of response cache lookups for hits, in microseconds",
     value: ({ description: { statistics } }) => microseconds(statistics.cacheHit.ns),
   },
   {
     name: "nv_cache_miss_duration_per_model",
-    description: "Microseconds of looking into the response cache and of inserting answers, summed over misses",
+    description: "Cumulative time of response cache lookups and insertions for misses, in microseconds",
     value: ({ description: { statistics } }) => microseconds(statistics.cacheMiss.ns),
   },
 ]
@@ -73,7 +73,7 @@ const cacheLatencies: ReadonlyArray<Family> = [
 const paddingGauges: ReadonlyArray<Family> = [
   {
     name: "nereid_padding_ratio",
-    description: "How much of the inputs of all batches so far was padding, from 0 to 1",
+    description: "Share of padding in the input elements of all batches, from 0 to 1",
     value: ({
       description: {
         statistics: { elements },
@@ -90,20 +90,20 @@ const reasons: ReadonlyArray<FailureReason> = ["REJECTED", "CANCELED", "BACKEND"
 const gauges: ReadonlyArray<Family> = [
   {
     name: "nv_inference_pending_request_count",
-    description: "Requests accepted and not yet handed to an instance",
+    description: "Pending requests, accepted but not yet executing",
     value: (model) => model.life.pending(),
   },
   {
     name: "nv_model_load_duration_secs",
-    description: "Seconds that loading the model took",
+    description: "Load time of the model, in seconds",
     value: ({ description: { statistics } }) => statistics.loadSeconds,
   },
 ]
 
-/** The parts of a request's time: in the names of families, in words, of all requests, and of one. In nanoseconds. */
+/** A part of the time of a request, in nanoseconds. */
 interface Part {
   readonly name: string
-  readonly words: string
+  readonly description: string
   readonly ofAll: (statistics: ModelStatistics) => number
   readonly ofOne: (...request: Parameters<ModelStatistics["succeeded"]>) => number
   /** Duration for a request that the cache answers, if it has that part. */
@@ -113,33 +113,33 @@ interface Part {
 const parts: ReadonlyArray<Part> = [
   {
     name: "request",
-    words: "from accepting to answering",
+    description: "Request time from acceptance to response",
     ofAll: ({ success }) => success.ns,
     ofOne: (total) => total,
     ofHit: (total) => total,
   },
   {
     name: "queue",
-    words: "in the queue",
+    description: "Request time in the queue",
     ofAll: ({ queue }) => queue.ns,
     ofOne: (_, queued) => queued,
     ofHit: (_, queued) => queued,
   },
   {
     name: "compute_input",
-    words: "of bringing inputs in",
+    description: "Request time for reading and preparing inputs",
     ofAll: ({ computeInput }) => computeInput.ns,
     ofOne: (_total, _queued, { input }) => input,
   },
   {
     name: "compute_infer",
-    words: "of running the model",
+    description: "Request time for model execution",
     ofAll: ({ computeInfer }) => computeInfer.ns,
     ofOne: (_total, _queued, { infer }) => infer,
   },
   {
     name: "compute_output",
-    words: "of taking outputs out",
+    description: "Request time for preparing and writing outputs",
     ofAll: ({ computeOutput }) => computeOutput.ns,
     ofOne: (_total, _queued, { output }) => output,
   },
@@ -175,39 +175,39 @@ export const register = Effect.fnUntraced(function* (
     const count = () => statistics.failures[reason]
     addCounter(
       "nv_inference_request_failure",
-      "Requests that failed, by reason",
+      "Failed inference requests, by reason",
       count,
       labels(model, configuration, { reason }),
     )
   }
   for (const stage of ["queue", "instance"] as const) {
-    const words = "Rows that nobody waited for any more, in the queue or when an instance had them"
+    const description = "Cancelled rows, by stage: in the queue or on an instance"
     addCounter(
       "nereid_cancelled_rows",
-      words,
+      description,
       () => statistics.cancelledRows[stage],
       labels(model, configuration, { stage }),
     )
   }
   for (const [content, key] of pads(model) ? contents : []) {
-    const words = "Elements of the inputs of batches, those of requests and those that fill them up"
+    const description = "Input elements of batches, by content: from requests or padding"
     addCounter(
       "nereid_batch_elements",
-      words,
+      description,
       () => statistics.elements[key],
       labels(model, configuration, { content }),
     )
   }
-  for (const { name, words, ofAll } of counterLatencies ? parts : []) {
-    const description = `Microseconds ${words}, summed over requests`
-    addCounter(`nv_inference_${name}_duration_us`, description, () => microseconds(ofAll(statistics)))
+  for (const { name, description, ofAll } of counterLatencies ? parts : []) {
+    const cumulative = `${description}, cumulative, in microseconds`
+    addCounter(`nv_inference_${name}_duration_us`, cumulative, () => microseconds(ofAll(statistics)))
   }
   for (const { name, description, value } of pads(model) ? [...gauges, ...paddingGauges] : gauges) {
     add(Metric.gauge(name, { description, attributes: labels(model, configuration) }), () => ({ value: value(model) }))
   }
   if (model.description.maxBatchSize > 0) {
     const metric = Metric.histogram("nereid_batch_fill_ratio", {
-      description: "Rows of the batches that were executed, of those that they may have",
+      description: "Rows of executed batches as a share of the maximum batch size, from 0 to 1",
       attributes: labels(model, configuration),
       boundaries: fillBoundaries,
     })
@@ -215,9 +215,9 @@ export const register = Effect.fnUntraced(function* (
   }
   if (quantiles !== undefined) {
     const summaries = yield* summarize(model)
-    for (const { family, words, durations } of summaries) {
+    for (const { family, description, durations } of summaries) {
       const metric = Metric.summary(family, {
-        description: `Microseconds ${words}`,
+        description: `${description} during the last minute, in microseconds`,
         attributes: labels(model, configuration),
         quantiles,
         // Effect only writes it; the observations are ours.
@@ -229,7 +229,7 @@ export const register = Effect.fnUntraced(function* (
   }
   if (histogramLatencies && model.calls.decoupled) {
     const metric = Metric.histogram(ConfiguredMetrics.firstResponse, {
-      description: "Milliseconds from accepting a request to its first response",
+      description: "Time from acceptance of a request to its first response, in milliseconds",
       attributes: labels(model, configuration),
       boundaries: (configuration && ConfiguredMetrics.buckets(configuration)) ?? [100, 500, 2000, 5000],
     })
@@ -246,15 +246,15 @@ export const register = Effect.fnUntraced(function* (
  */
 interface Summarized {
   readonly family: string
-  readonly words: string
+  readonly description: string
   readonly ofExecuted?: (...request: Parameters<ModelStatistics["succeeded"]>) => number
   readonly ofHit?: (total: number, queued: number, lookup: number) => number
   readonly ofMiss?: (duration: number) => number
 }
 
-const ofInference: ReadonlyArray<Summarized> = parts.map(({ name, words, ofOne, ofHit }) => ({
+const ofInference: ReadonlyArray<Summarized> = parts.map(({ name, description, ofOne, ofHit }) => ({
   family: `nv_inference_${name}_summary_us`,
-  words: `${words}, of the requests of the last minute`,
+  description,
   ofExecuted: ofOne,
   ...(ofHit === undefined ? {} : { ofHit }),
 }))
@@ -262,12 +262,12 @@ const ofInference: ReadonlyArray<Summarized> = parts.map(({ name, words, ofOne, 
 const ofCache: ReadonlyArray<Summarized> = [
   {
     family: "nv_cache_hit_summary_per_model",
-    words: "of finding answers in the response cache, of the hits of the last minute",
+    description: "Time of response cache lookups for hits",
     ofHit: (_total, _queued, lookup) => lookup,
   },
   {
     family: "nv_cache_miss_summary_per_model",
-    words: "of looking into the response cache and of inserting, of the misses of the last minute",
+    description: "Time of response cache lookups and insertions for misses",
     ofMiss: (duration) => duration,
   },
 ]

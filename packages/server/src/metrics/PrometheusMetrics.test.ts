@@ -118,7 +118,7 @@ class Padded extends Model.Service<Padded>()("padded", {
   batching: { padTo: [4, 8], ragged: { n: { buckets: [2, 8] } } },
 }) {}
 
-describe("what batches are made of", () => {
+describe("the composition of batches", () => {
   const settle = TestClock.adjust(0)
   const zeros = (n: number) => ({
     A: Tensor.make("FP32", [n], new Float32Array(n)),
@@ -155,7 +155,7 @@ describe("what batches are made of", () => {
     }),
   )
 
-  it.effect("rows whose callers left when an instance had them; nothing of padding where there is none", () =>
+  it.effect("rows that were cancelled on an instance; no padding metrics without padding", () =>
     Effect.gen(function* () {
       const layer = Model.batch(Gate, () => Effect.never)
       const { model, inferBatch } = yield* Effect.provideContext(Gate, yield* Layer.build(layer))
@@ -192,7 +192,7 @@ const summaries = ["request", "queue", "compute_input", "compute_infer", "comput
 )
 
 describe("summaries", () => {
-  it.effect("are off, and observe nothing, unless asked for", () =>
+  it.effect("are off by default, and then observe nothing", () =>
     Effect.gen(function* () {
       const { families, statistics } = yield* observing({})
       expect([...families().keys()].filter((name) => name.includes("summary"))).toEqual([])
@@ -227,7 +227,7 @@ describe("summaries", () => {
     }),
   )
 
-  it.effect("of the quantiles that are asked for, in their order", () =>
+  it.effect("of the configured quantiles, in order", () =>
     Effect.gen(function* () {
       const { took, families } = yield* observing({ summaryLatencies: true, summaryQuantiles: [1, 0.25, 1, 0] })
       for (const milliseconds of [1, 2, 3, 4]) took(milliseconds)
@@ -260,7 +260,7 @@ const SlowLive = Model.stream(Slow, ({ MILLIS }) =>
   Stream.range(1, MILLIS === 0 ? 0 : 2).pipe(Stream.mapEffect((N) => Effect.delay(Effect.succeed({ N }), MILLIS))),
 )
 
-it.effect("the time to the first response, of decoupled models, as a histogram where asked for", () =>
+it.effect("the time to the first response of decoupled models, as a histogram if configured", () =>
   Effect.gen(function* () {
     const name = "nv_inference_first_response_histogram_ms"
     const slow = yield* Slow
@@ -336,7 +336,7 @@ describe("the machine", () => {
   )
 })
 
-it.effect("metrics of the program's own stand beside them", () =>
+it.effect("includes metrics of the program", () =>
   Effect.gen(function* () {
     const { families } = yield* observing({})
     const tokens = Metric.counter("tokens_total", { description: "Tokens", attributes: { kind: "prompt" } })
@@ -350,7 +350,7 @@ it.effect("metrics of the program's own stand beside them", () =>
   }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())),
 )
 
-it.effect("servers of one process tell their own models only, and each what it was told to", () =>
+it.effect("servers of one process report only their models, each with its options", () =>
   Effect.gen(function* () {
     const root = yield* observing({ summaryLatencies: true })
     const slow = (yield* Slow).model
@@ -373,7 +373,7 @@ it.effect("servers of one process tell their own models only, and each what it w
   }).pipe(Effect.provide(SlowLive)),
 )
 
-it.effect("tells a model from the moment it is there until it is gone, and one in its place from the start", () =>
+it.effect("reports a model from load to unload, and a replacement from zero", () =>
   Effect.gen(function* () {
     const { model } = yield* Slow
     const registry = new ModelStore()

@@ -8,8 +8,10 @@ import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as CpuMetrics from "./CpuMetrics.ts"
 import * as ModelMetrics from "./ModelMetrics.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
+import * as StandardStreams from "../log/StandardStreams.ts"
 import { ServeError } from "../error/ServeError.ts"
 
+/** Options of the metrics at `/metrics`. */
 export interface MetricsOptions {
   /** Counters of the time in each part of requests. Default true. */
   readonly counterLatencies?: boolean
@@ -53,11 +55,17 @@ export const make = Effect.fnUntraced(function* (
   if (cpu) yield* CpuMetrics.register(interval, registry)
   return {
     text: () => {
+      const failed = StandardStreams.failedWrites()
+      if (failed > 0) failedWrites.updateUnsafe(failed, registry)
       // Merges both registries for the formatter: a family in both must have one head.
       const all = new Map([...metrics, ...programs])
       return formatUnsafe(Context.make(Metric.MetricRegistry, all))
     },
   }
+})
+
+const failedWrites = Metric.gauge("nereid_standard_stream_failed_writes", {
+  description: "Number of writes to stdout and stderr that failed, because their reader has closed",
 })
 
 /** Registers the metrics of current and later models, each until its model is removed. */

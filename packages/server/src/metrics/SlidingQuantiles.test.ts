@@ -47,7 +47,7 @@ describe("quantiles", () => {
 })
 
 describe("the window", () => {
-  it("what is older than a minute is out of the quantiles, and still in count and sum", () => {
+  it("quantiles exclude values older than a minute; count and sum include them", () => {
     const quantiles = observed([1000])
     for (let seconds = rotationSeconds; seconds < 60; seconds += rotationSeconds) quantiles.rotate()
     expectNear(quantiles.at([0.5])[0], 1000)

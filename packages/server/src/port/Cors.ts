@@ -9,6 +9,7 @@ import { documentHeader, tagHeader } from "@nereid/core/internal/wire/ErrorHeade
 import type { IncomingRequest, OutgoingResponse } from "./HttpExchange.ts"
 import { ServeError } from "../error/ServeError.ts"
 
+/** Cross-origin requests that the server allows to browsers. */
 export interface Cors {
   /** Allowed origins, such as `https://app.example.com`; "*" for all. */
   readonly origins: "*" | ReadonlyArray<string>
@@ -49,7 +50,7 @@ export const make = (cors: Cors): Result.Result<CorsPolicy, ServeError> => {
   const { origins, headers = [], exposedHeaders = [] } = cors
   const wrong = origins === "*" ? undefined : origins.find((origin) => !isOrigin(origin))
   if (wrong !== undefined) {
-    const message = `'${wrong}' is no origin for CORS, which is a scheme, a host and perhaps a port: https://app.example.com`
+    const message = `'${wrong}' is not a CORS origin, which is a scheme, a host and an optional port: https://app.example.com`
     return Result.fail(new ServeError({ message }))
   }
   const exposed = [...seen, ...exposedHeaders].join(", ")

@@ -30,6 +30,14 @@ export interface OutgoingResponse {
   readonly uncork: () => void
 }
 
+/** Host and port that the client addresses, as it sent them; undefined only over HTTP/1.0. */
+export const authorityOf = (request: IncomingRequest): string | undefined =>
+  "authority" in request ? request.authority : request.headers.host
+
+/** The connection of a request: a socket, or an HTTP/2 session; undefined if it has closed. */
+export const connectionOf = (request: IncomingRequest): object | undefined =>
+  "stream" in request ? request.stream.session : request.socket
+
 /** Whether the connection, or the stream, of the response has closed. */
 export const isClosed = ({ stream, destroyed }: OutgoingResponse): boolean =>
   stream === undefined ? destroyed === true : stream.destroyed || stream.closed

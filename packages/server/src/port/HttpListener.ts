@@ -3,19 +3,29 @@
  * process, and stops without dropping a response. HttpServer.ts, MetricsServer.ts, GrpcServer.ts and OnePort.ts provide
  * the handlers of requests; GrpcServer.ts and OnePort.ts also provide HTTP/2 on the same port.
  *
- *   stop:  no new connections ─► idle ones close ─► answers in flight go out with `connection: close` ─► closed
- *                                                  └─ after `stopTimeoutMillis` they are cut off
+ *   stop:  no new connections ─► open ones get their responses, and those to their next requests ─► quiet ─► closed
+ *                                └─ shortly before `stopTimeoutMillis`: `connection: close` ─► after it: cut off
  */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http"
 import { createServer as createSecureServer } from "node:https"
 import type { Socket } from "node:net"
 import { constVoid } from "effect/Function"
 import { Effect, type Scope } from "effect"
+import { InvalidRequest } from "@nereid/core/Errors"
 import * as DefectGuard from "./DefectGuard.ts"
+import { sendErrorAndClose } from "./HttpReply.ts"
+import { type Address, type OpenPort, PortSource } from "./PortSource.ts"
+import * as LimitReports from "../limit/LimitReports.ts"
+import * as HalfClosed from "./HalfClosed.ts"
 import * as Protocol from "./Protocol.ts"
-import { ServeError } from "../error/ServeError.ts"
+import * as QuietConnections from "./QuietConnections.ts"
+import * as RequestHead from "./RequestHead.ts"
+import * as SocketRefusal from "./SocketRefusal.ts"
+import type { ServeError } from "../error/ServeError.ts"
 import * as Timer from "./Timer.ts"
 import * as Tls from "./Tls.ts"
+
+export type { Address }
 
 export type Http1Handler = (request: IncomingMessage, response: ServerResponse, guard: DefectGuard.DefectGuard) => void
 
@@ -41,23 +51,29 @@ export interface ListenerOptions {
   readonly tls?: Tls.Tls | undefined
   /** Maximum time for the TLS handshake and protocol detection of a connection. Default 60 s. */
   readonly greetingTimeoutMillis?: number | undefined
+  /** Maximum time without progress while an HTTP/1.1 client reads a response. Default 60 s. */
+  readonly sendTimeoutMillis?: number | undefined
   /** HTTP/2 implementation. Default: none, the port speaks only HTTP/1.1. */
   readonly http2?: Http2 | undefined
-}
-
-export interface Address {
-  readonly host: string
-  readonly port: number
+  /** Takes reports of limits that acted. Default: no reports. */
+  readonly limits?: LimitReports.LimitReports | undefined
 }
 
 /** Longer than the idle timeout of common proxies and pools, one minute, so that they close first. */
 const keepAliveTimeout = 75_000
 
+/** Time before the end of a stop from which responses close their connections; at most half of the whole time. */
+const lastCallMillis = 5_000
+
+/** Pipelined requests of a connection that are handled at the same time. The client waits with further ones. */
+const maxPipelined = 16
+
 export const make = Effect.fnUntraced(function* (
   handler: Http1Handler,
   options: ListenerOptions,
 ): Effect.fn.Return<Address, ServeError, Scope.Scope> {
-  const { name, maxConnections = 10_000, stopTimeoutMillis = 30_000, http2 } = options
+  const { name, maxConnections = 10_000, stopTimeoutMillis = 30_000, sendTimeoutMillis = 60_000, http2 } = options
+  const { limits = LimitReports.none } = options
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   /** All open sockets, as accepted: below TLS. */
   const connections = new Set<Socket>()
@@ -67,35 +83,57 @@ export const make = Effect.fnUntraced(function* (
   const open: Open = new Map()
   /** Connections that received invalid HTTP while earlier responses were pending. */
   const broken = new WeakSet<Socket>()
-  let stopping = false
+  /** Connections with a refused request. What follows it may be a part of its body. */
+  const refused = new WeakSet<Socket>()
+  /** During a stop. */
+  let quiet: QuietConnections.QuietConnections | undefined
+  /** At the end of a stop. */
+  let isLastCall = false
 
   const serve = (request: IncomingMessage, response: ServerResponse) => {
+    if (refused.has(request.socket)) return
     // After a refusal, a client that sent `expect: 100-continue` may send its body or the next request: close the
     // connection.
-    if (stopping || request.headers.expect !== undefined) response.shouldKeepAlive = false
+    if (isLastCall || request.headers.expect !== undefined) response.shouldKeepAlive = false
     const { socket } = request
-    const ofConnection = open.get(socket) ?? begin(socket, open)
-    ofConnection.push(response)
+    quiet?.active(socket)
+    const { responses, waiting } = open.get(socket) ?? begin(socket, open)
+    responses.push(response)
     response.on("close", () => {
-      ofConnection.splice(ofConnection.indexOf(response), 1)
-      const isLast = stopping && ofConnection.length === 0
+      responses.splice(responses.indexOf(response), 1)
+      const isLast = isLastCall && responses.length === 0
       if (isLast || (broken.has(socket) && !isAwaited(socket, open))) socket.destroySoon()
+      const next = waiting.shift()
+      if (next === undefined) return
+      if (waiting.length === 0) socket.resume()
+      next()
     })
     // Both emit an error if the client disconnects; without a listener, it would end the process.
     request.on("error", constVoid)
     response.on("error", constVoid)
+    const refusal = RequestHead.refusal(request)
+    if (refusal !== undefined) {
+      refused.add(socket)
+      return sendErrorAndClose(request, response, new InvalidRequest({ message: refusal }))
+    }
     const guard = DefectGuard.make(name, runFork, request, response, () => response.destroy())
-    guard(() => handler(request, response, guard))
+    if (responses.length <= maxPipelined) return guard(() => handler(request, response, guard))
+    socket.pause()
+    waiting.push(() => {
+      if (!socket.destroyed) guard(() => handler(request, response, guard))
+    })
   }
 
-  // Without httpAllowHalfOpen: it would hide a disconnect until the next write, and the request would keep its place in
-  // the queue (HttpServer.test.ts).
   const server = yield* create(options, serve, (socket) => {
     handedOver.add(socket)
     socket.on("close", () => handedOver.delete(socket))
     http2?.accept(socket)
+    // The connection was accepted before the stop, and its protocol became known only now.
+    if (quiet !== undefined) http2?.drain()
   })
+  HalfClosed.allow(server)
   server.maxConnections = maxConnections
+  limitConnections(server, open, { name, maxConnections, sendTimeoutMillis, limits })
   server.on("checkContinue", serve)
   server.on("connection", (socket: Socket) => {
     connections.add(socket)
@@ -104,38 +142,95 @@ export const make = Effect.fnUntraced(function* (
   server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
     const socket = duplex as Socket
     const awaited = isAwaited(socket, open)
-    const gone = error.code === "ECONNRESET" || !socket.writable || (awaited && socket.readableEnded)
-    if (gone) socket.destroy()
+    if (error.code === "ERR_HTTP_REQUEST_TIMEOUT") {
+      limits.acted("receive_time", `Refused a request to the ${name} port that did not arrive in time`)
+    }
+    if (error.code === "ECONNRESET" || !socket.writable) socket.destroy()
     // A response would be taken for that of an earlier request.
     else if (awaited) broken.add(socket)
-    else refuse(error, socket, open)
+    else if (refused.has(socket)) socket.destroySoon()
+    else refuse(SocketRefusal.ofError(error), socket, open)
+  })
+  server.on("connect", (_, duplex) => {
+    const socket = duplex as Socket
+    socket.on("error", constVoid)
+    if (isAwaited(socket, open)) socket.destroy()
+    else refuse(SocketRefusal.ofConnect, socket, open)
   })
 
-  const stop = Effect.callback<void>((resume) => {
-    stopping = true
-    for (const responses of open.values()) for (const response of responses) response.shouldKeepAlive = false
-    const cutOff = () => {
-      server.closeAllConnections()
-      http2?.cutOff()
-    }
-    const timer = Timer.start(cutOff, stopTimeoutMillis)
-    server.close(() => {
-      clearTimeout(timer)
-      resume(Effect.void)
+  const stop = (port: OpenPort) =>
+    Effect.callback<void>((resume) => {
+      // Below TLS, a connection has another socket than above it.
+      const sockets = function* () {
+        const above = new Map([...open.keys(), ...handedOver].map((socket) => [peer(socket), socket]))
+        for (const socket of connections) yield above.get(peer(socket)) ?? socket
+      }
+      const isBusy = (socket: Socket) => handedOver.has(socket) || (open.get(socket)?.responses ?? []).length > 0
+      const cutOff = () => {
+        server.closeAllConnections()
+        http2?.cutOff()
+      }
+      const timer = Timer.start(cutOff, stopTimeoutMillis)
+      const lastCall = Timer.start(
+        () => {
+          isLastCall = true
+          for (const { responses } of open.values()) for (const response of responses) response.shouldKeepAlive = false
+        },
+        stopTimeoutMillis - Math.min(lastCallMillis, stopTimeoutMillis / 2),
+      )
+      quiet = QuietConnections.close(sockets, isBusy)
+      // Node would destroy the idle ones.
+      server.closeIdleConnections = constVoid
+      port.close(() => {
+        clearTimeout(timer)
+        clearTimeout(lastCall)
+        quiet?.stop()
+        resume(Effect.void)
+      })
+      http2?.drain()
     })
-    // closeIdleConnections() is not sufficient: it skips connections without any request, which pools open in advance.
-    const responding = [...open].flatMap(([socket, responses]) => (responses.length > 0 ? [socket] : []))
-    const busy = new Set([...responding, ...handedOver].map(peer))
-    for (const socket of connections) if (!busy.has(peer(socket))) socket.destroy()
-    http2?.drain()
-  })
-  yield* Effect.acquireRelease(listen(server, options), () => stop)
-  const address = server.address()
-  if (address === null || typeof address === "string") {
-    return yield* Effect.die("A TCP server has an address. This is a bug.")
-  }
-  return { host: address.address, port: address.port }
+  const openPort = yield* PortSource
+  const port = yield* Effect.acquireRelease(openPort(server, name, options), stop)
+  return port.address
 })
+
+/** Closes connections whose client does not read, and reports connections beyond the limit. */
+const limitConnections = (
+  server: Server,
+  open: Open,
+  { name, maxConnections, sendTimeoutMillis, limits }: ConnectionLimits,
+): void => {
+  server.on("drop", (connection) => {
+    const client = connection?.remoteAddress ?? "a client"
+    limits.acted(
+      "connections",
+      `Closed a new connection of ${client} to the ${name} port: ${maxConnections} connections are open`,
+    )
+  })
+  // Called without activity on the socket; a write that makes progress is activity.
+  server.setTimeout(Math.min(sendTimeoutMillis, Timer.maxDelay), (socket) => {
+    const { responses } = open.get(socket) ?? none
+    // Pools open connections in advance, before any request.
+    if (responses === undefined) return
+    if (responses.length === 0) return void socket.destroy()
+    const isUnread = responses.some((response) => response.writableEnded || response.writableLength > 0)
+    if (!isUnread && socket.readableEnded && responses.every(HalfClosed.isSilent)) return void socket.destroy()
+    if (!isUnread) return
+    const client = socket.remoteAddress ?? "a client that has disconnected"
+    limits.acted(
+      "send_time",
+      `Closed a connection of ${client} to the ${name} port: it has not read its response in time`,
+    )
+    socket.destroy()
+  })
+}
+
+interface ConnectionLimits {
+  readonly name: string
+  readonly maxConnections: number
+  readonly sendTimeoutMillis: number
+  readonly limits: LimitReports.LimitReports
+}
 
 /** Identifies a connection by the remote address and port, which are the same below TLS and above it. */
 const peer = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
@@ -145,14 +240,22 @@ const peer = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress
  * them.
  */
 const create = Effect.fnUntraced(function* (
-  { name, tls, http2, greetingTimeoutMillis = 60_000 }: ListenerOptions,
+  { name, tls, http2, greetingTimeoutMillis = 60_000, limits = LimitReports.none }: ListenerOptions,
   serve: RequestListener,
   handOver: (socket: Socket) => void,
 ): Effect.fn.Return<Server, ServeError, Scope.Scope> {
-  const options = { keepAliveTimeout, noDelay: true }
+  // RequestHead.ts checks the host.
+  const options = { keepAliveTimeout, noDelay: true, requireHostHeader: false }
+  const onGreetingTimeout = ({ remoteAddress }: Socket) => {
+    const client = remoteAddress ?? "a client that has disconnected"
+    limits.acted(
+      "connection_greeting",
+      `Closed a connection of ${client} to the ${name} port: it has sent nothing in time`,
+    )
+  }
   if (tls === undefined) {
     const server = createServer(options, serve)
-    if (http2) Protocol.divert(server, "connection", greetingTimeoutMillis, handOver)
+    if (http2) Protocol.divert(server, "connection", greetingTimeoutMillis, handOver, onGreetingTimeout)
     return server
   }
   const { credentials, follow } = yield* Tls.load(name, tls)
@@ -168,7 +271,7 @@ const create = Effect.fnUntraced(function* (
     },
     serve,
   )
-  if (http2) Protocol.divert(server, "secureConnection", greetingTimeoutMillis, handOver)
+  if (http2) Protocol.divert(server, "secureConnection", greetingTimeoutMillis, handOver, onGreetingTimeout)
   yield* follow((changed) => server.setSecureContext(changed))
   // Node's listener would respond to a client without a connection.
   server.removeAllListeners("tlsClientError")
@@ -176,47 +279,41 @@ const create = Effect.fnUntraced(function* (
   return server
 })
 
-const listen = (server: Server, { name, host, port }: ListenerOptions): Effect.Effect<void, ServeError> =>
-  Effect.callback((resume) => {
-    const onError = (error: Error) =>
-      resume(Effect.fail(new ServeError({ message: `cannot listen for ${name} on ${host}:${port}: ${error.message}` })))
-    server.once("error", onError)
-    server.listen(port, host, () => {
-      server.off("error", onError)
-      // Later errors are of single connections that could not be accepted.
-      server.on("error", constVoid)
-      resume(Effect.void)
-    })
-  })
-
 /**
  * Responses by connection, in arrays that live as long as the connection. In one table of all responses, they would
  * outlive their requests: a replaced table refers to its successor, so old tables keep all responses until a full
  * collection.
  */
-type Open = Map<Socket, Array<ServerResponse>>
+type Open = Map<Socket, PipelinedResponses>
 
-const begin = (socket: Socket, open: Open): Array<ServerResponse> => {
-  const responses: Array<ServerResponse> = []
+interface PipelinedResponses {
+  readonly responses: Array<ServerResponse>
+  /** Handlers of requests beyond `maxPipelined`. */
+  readonly waiting: Array<() => void>
+}
+
+const none: Partial<PipelinedResponses> = {}
+
+const begin = (socket: Socket, open: Open): PipelinedResponses => {
+  const responses: PipelinedResponses = { responses: [], waiting: [] }
   open.set(socket, responses)
+  HalfClosed.watch(socket, responses.responses)
   socket.on("close", () => open.delete(socket))
+  // Node resumes the socket at the end of each request that it has parsed.
+  socket.on("resume", () => {
+    if (responses.waiting.length > 0) socket.pause()
+  })
   return responses
 }
 
 /** Whether a complete request has no response yet. */
-const isAwaited = (socket: Socket, open: Open): boolean => open.get(socket)?.some(({ req }) => req.complete) === true
+const isAwaited = (socket: Socket, open: Open): boolean =>
+  open.get(socket)?.responses.some(({ req }) => req.complete) === true
 
-/** Responds to bytes that are not HTTP. If a response has already begun, the socket is destroyed instead. */
-const refuse = (error: NodeJS.ErrnoException, socket: Socket, open: Open): void => {
-  const isResponding = open.get(socket)?.some((response) => response.socket === socket && response.headersSent) === true
-  if (isResponding) return void socket.destroy()
-  const [status, message] = refusals.get(error.code ?? "") ?? ["400 Bad Request", `malformed HTTP: ${error.message}`]
-  const body = JSON.stringify({ error: message })
-  const headers = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close`
-  socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n${body}`)
+/** Responds to bytes that are not a request. If a response has already begun, the socket is destroyed instead. */
+const refuse = (refusal: SocketRefusal.Refusal, socket: Socket, open: Open): void => {
+  const responses = open.get(socket)?.responses ?? []
+  const isResponding = responses.some((response) => response.socket === socket && response.headersSent)
+  if (isResponding) socket.destroy()
+  else SocketRefusal.send(socket, refusal)
 }
-
-const refusals: ReadonlyMap<string, readonly [string, string]> = new Map([
-  ["HPE_HEADER_OVERFLOW", ["431 Request Header Fields Too Large", "the request's headers are too large"]],
-  ["ERR_HTTP_REQUEST_TIMEOUT", ["408 Request Timeout", "the request did not arrive in time"]],
-])

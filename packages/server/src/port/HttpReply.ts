@@ -6,6 +6,7 @@ import { statusOf } from "@nereid/core/internal/wire/ErrorStatus"
 import type { InferenceError } from "@nereid/core/Errors"
 import { retryAfter } from "@nereid/core/internal/error/InferenceError"
 import type { IncomingRequest, OutgoingResponse } from "./HttpExchange.ts"
+import * as LingeringClose from "./LingeringClose.ts"
 
 export const sendEmpty = (response: OutgoingResponse, status: number): void => {
   response.writeHead(status, { "content-length": 0 })
@@ -78,23 +79,17 @@ const text = (chunks: ReadonlyArray<Uint8Array>): string => {
   return whole
 }
 
-/** Time and bytes that a refused client may still send before its connection is closed. */
-const lingerMillis = 2_000
-const lingerBytes = 256 * 2 ** 20
-
-/**
- * Refuses a request whose body is not wanted, and closes. The answer is out at once, the connection closes once the
- * caller has sent its body: a socket that closes with unread bytes resets, and the caller would never see why.
- */
+/** Refuses a request whose body is not wanted. The response is sent at once, and the connection closes. */
 export const sendErrorAndClose = (
   request: IncomingRequest,
   response: OutgoingResponse,
   error: InferenceError,
+  status = statusOf(error).http,
 ): void => {
   // Over HTTP/2, only the stream ends.
-  if (response.stream !== undefined) return sendError(response, error)
+  if ("stream" in request) return sendJson(response, status, { error: error.message }, failureHeaders(error))
   const body = Buffer.from(JSON.stringify({ error: error.message }))
-  response.writeHead(statusOf(error).http, {
+  response.writeHead(status, {
     "content-type": "application/json",
     "content-length": body.length,
     connection: "close",
@@ -102,17 +97,6 @@ export const sendErrorAndClose = (
   })
   response.write(body)
   // A client that sent `Expect` sends no body after a refusal.
-  if (request.headers.expect !== undefined) return void response.end()
-  const close = () => {
-    clearTimeout(timer)
-    response.end()
-  }
-  const timer = setTimeout(close, lingerMillis)
-  let discarded = 0
-  request.on("data", (chunk: Uint8Array) => {
-    discarded += chunk.length
-    if (discarded > lingerBytes) close()
-  })
-  request.on("end", close)
-  response.on("close", () => clearTimeout(timer))
+  if (request.headers.expect === undefined) LingeringClose.begin(request, () => response.end())
+  else response.end()
 }

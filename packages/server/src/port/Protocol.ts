@@ -12,13 +12,14 @@ export const alpnProtocols = ["h2", "http/1.1"]
 
 /**
  * Takes the connections whose callers speak HTTP/2 from the server and gives them to `http2`, with all of their bytes.
- * One that has not said which it is within `timeoutMillis` is closed.
+ * A connection that has sent neither within `timeoutMillis` is closed, after `onTimeout`.
  */
 export const divert = (
   server: Server,
   event: "connection" | "secureConnection",
   timeoutMillis: number,
   http2: (socket: Socket) => void,
+  onTimeout: (socket: Socket) => void,
 ): void => {
   const listeners = server.listeners(event)
   const http1 = (socket: Socket) => {
@@ -26,7 +27,7 @@ export const divert = (
   }
   server.removeAllListeners(event)
   server.on(event, (socket: Socket) => {
-    if (!(socket instanceof TLSSocket)) readPreface(socket, timeoutMillis, http1, http2)
+    if (!(socket instanceof TLSSocket)) readPreface(socket, timeoutMillis, http1, http2, onTimeout)
     else if (socket.alpnProtocol === "h2") http2(socket)
     else http1(socket)
   })
@@ -39,6 +40,7 @@ const readPreface = (
   timeoutMillis: number,
   http1: (socket: Socket) => void,
   http2: (socket: Socket) => void,
+  onTimeout: (socket: Socket) => void,
 ): void => {
   let received: Buffer | undefined
   const destroy = () => void socket.destroy()
@@ -58,7 +60,10 @@ const readPreface = (
       socket.emit("data", received)
     }
   }
-  const timer = setTimeout(destroy, timeoutMillis)
+  const timer = setTimeout(() => {
+    onTimeout(socket)
+    destroy()
+  }, timeoutMillis)
   const onClose = () => clearTimeout(timer)
   socket.on("data", onData).on("end", destroy).on("error", destroy).on("close", onClose)
 }

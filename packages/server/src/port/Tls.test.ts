@@ -1,11 +1,13 @@
 /** TLS files: options that are refused at the start, and detection of changes. test/tls.test.ts covers the ports. */
 import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises"
+import { X509Certificate } from "node:crypto"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { connect as connectTls } from "node:tls"
 import { ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Logger, Queue, References } from "effect"
+import { Effect, Logger, Metric, Queue, References } from "effect"
 import { TestClock } from "effect/testing"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { authority, type Certificate } from "../../../../test/fixtures/certificate.ts"
@@ -34,7 +36,7 @@ const put = Effect.fnUntraced(function* (path: string, { cert, key }: Certificat
 describe("at the start", () => {
   const cases: ReadonlyArray<readonly [name: string, files: { readonly [name: string]: string }, expected: RegExp]> = [
     ["a file that is missing", { "tls.key": one.key }, /tls\.crt for TLS on gRPC: ENOENT/],
-    ["no certificate", { "tls.crt": "x", "tls.key": one.key }, /tls\.crt .*: there is no certificate in PEM in it$/],
+    ["no certificate", { "tls.crt": "x", "tls.key": one.key }, /tls\.crt .*: the file contains no PEM certificate$/],
     [
       "a certificate that is damaged",
       { "tls.crt": one.cert.replace(/\n.{8}/, "\nAAAAAAAA"), "tls.key": one.key },
@@ -48,17 +50,17 @@ describe("at the start", () => {
     [
       "no key",
       { "tls.crt": one.cert, "tls.key": "x" },
-      /tls\.key .*: there is no unencrypted private key in PEM in it$/,
+      /tls\.key .*: the file contains no unencrypted PEM private key$/,
     ],
     [
       "the key of another certificate",
       { "tls.crt": one.cert, "tls.key": two.key },
-      /tls\.key .*: it is not the key of the certificate in .*tls\.crt$/,
+      /tls\.key .*: the key does not match the certificate in .*tls\.crt$/,
     ],
     [
       "no authority in its file",
       { "tls.crt": one.cert, "tls.key": one.key, "ca.crt": "" },
-      /ca\.crt .*: there is no certificate in PEM in it$/,
+      /ca\.crt .*: the file contains no PEM certificate$/,
     ],
   ]
   it.effect.each(cases)("%s is an error that names the file", ([, contents, expected]) =>
@@ -75,7 +77,7 @@ describe("at the start", () => {
   it.effect("mutual TLS without an authority is an error", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Tls.load("HTTP", { ...files("/"), mutual: true }))
-      expect(error.message).toBe("mutual TLS for HTTP needs `ca`, the certificates that sign its clients'")
+      expect(error.message).toBe("mutual TLS for HTTP requires `ca`, the CA certificates of its clients")
     }),
   )
 })
@@ -147,9 +149,7 @@ describe("files that change", () => {
         const { next, seen } = yield* following(files(path))
         const error = Effect.raceFirst(Queue.take(errors), next)
         yield* write(files(path).cert, "broken")
-        expect(yield* error).toMatch(
-          /tls\.crt .* no certificate in PEM in it; gRPC goes on with the certificates it has$/,
-        )
+        expect(yield* error).toMatch(/tls\.crt .* no PEM certificate; gRPC keeps its current certificates$/)
         yield* Effect.promise(() => rm(files(path).cert))
         expect(yield* error).toMatch(/ENOENT/)
         for (let index = 0; index < 10; index++) {
@@ -163,6 +163,95 @@ describe("files that change", () => {
         const later = yield* Queue.clear(errors)
         for (const message of later) expect(message).toMatch(/it is not the key of the certificate/)
       }).pipe(Effect.provide(Logger.layer([log])), Effect.provideService(References.MinimumLogLevel, "Info"))
+    }),
+  )
+})
+
+describe("the validity of a certificate", () => {
+  /** Loads the certificate at a time, in days from now. Returns warnings and the metric. */
+  const loadAt = Effect.fnUntraced(function* (days: number) {
+    const path = yield* folder
+    yield* put(path, one)
+    yield* TestClock.setTime(Date.now() + days * 86_400_000)
+    const warnings: Array<string> = []
+    const log = Logger.make(({ logLevel, message }) => {
+      if (logLevel === "Warn") warnings.push(String(message))
+    })
+    yield* Effect.provide(Tls.load("gRPC", files(path)), Logger.layer([log]))
+    const expiry = (yield* Metric.snapshot).find(({ id }) => id === "nereid_tls_certificate_expiry_seconds")
+    return { path, warnings, expiry }
+  })
+  const { validToDate, validFromDate } = new X509Certificate(one.cert)
+
+  it.effect("is a metric, and no warning while it lasts", () =>
+    Effect.gen(function* () {
+      const { warnings, expiry } = yield* loadAt(0)
+      expect(warnings).toEqual([])
+      expect(expiry).toMatchObject({ attributes: { port: "gRPC" }, state: { value: validToDate.getTime() / 1000 } })
+    }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())),
+  )
+
+  it.effect("is logged once it has expired", () =>
+    Effect.gen(function* () {
+      const { path, warnings } = yield* loadAt(10_000)
+      const text = `The certificate for gRPC in ${path}/tls.crt has expired on ${validToDate.toISOString()}`
+      expect(warnings).toEqual([text])
+    }),
+  )
+
+  it.effect("is logged before it begins", () =>
+    Effect.gen(function* () {
+      const { path, warnings } = yield* loadAt(-10_000)
+      const text = `The certificate for gRPC in ${path}/tls.crt is not valid before ${validFromDate.toISOString()}`
+      expect(warnings).toEqual([text])
+    }),
+  )
+})
+
+describe("cipher suites of TLS 1.2", () => {
+  /** Name of the agreed suite, or the error. */
+  const handshake = (port: number, ciphers: string, version: "TLSv1.1" | "TLSv1.2" | "TLSv1.3" = "TLSv1.2") =>
+    Effect.callback<string>((resume) => {
+      const options = { port, host: "127.0.0.1", ca: trusted.cert, servername: "localhost" }
+      // Level 0 allows the client what it is to be refused.
+      const offered = { ciphers: `${ciphers}:@SECLEVEL=0`, minVersion: version, maxVersion: version }
+      const socket = connectTls({ ...options, ...offered }, () => {
+        resume(Effect.succeed(socket.getCipher().standardName))
+        socket.destroy()
+      })
+      socket.on("error", ({ message }) => resume(Effect.succeed(message)))
+    })
+
+  it.live("have forward secrecy and no CBC", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      yield* put(path, one)
+      const { port } = yield* serve({ tls: files(path) })
+      for (const suite of ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"]) {
+        expect(yield* handshake(port, suite)).toMatch(/^TLS_ECDHE_ECDSA_WITH_/)
+      }
+      for (const suite of ["ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA384", "AES128-GCM-SHA256", "AES256-SHA"]) {
+        expect(yield* handshake(port, suite), suite).toMatch(/handshake failure/)
+      }
+      expect(yield* handshake(port, "DEFAULT", "TLSv1.1")).toMatch(/alert protocol version|no protocols available/)
+      expect(yield* handshake(port, "DEFAULT", "TLSv1.3")).toMatch(/^TLS_(AES|CHACHA)/)
+    }),
+  )
+
+  it.effect("come with changed certificates, too", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      yield* put(path, one)
+      const { credentials, follow } = yield* Tls.load("gRPC", files(path))
+      const changed = yield* Queue.unbounded<Tls.Credentials>()
+      yield* follow((later) => Queue.offerUnsafe(changed, later))
+      yield* put(path, two)
+      const tick = TestClock.adjust("5 seconds").pipe(
+        Effect.andThen(Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))),
+      )
+      const later = yield* Effect.raceFirst(Queue.take(changed), Effect.forever(tick))
+      expect(later.ciphers).toBe(credentials.ciphers)
+      expect(later.minVersion).toBe("TLSv1.2")
     }),
   )
 })

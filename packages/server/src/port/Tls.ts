@@ -7,7 +7,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
-import { Effect, type Scope } from "effect"
+import { Clock, Effect, Metric, type Scope } from "effect"
 import { ServeError } from "../error/ServeError.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
@@ -24,7 +24,7 @@ export interface Tls {
 }
 
 /** Credentials for Node's TLS. */
-export type Credentials = Pick<SecureContextOptions, "cert" | "key" | "ca">
+export type Credentials = Pick<SecureContextOptions, "cert" | "key" | "ca" | "ciphers" | "minVersion">
 
 export interface TlsFiles {
   readonly credentials: Credentials
@@ -32,13 +32,33 @@ export interface TlsFiles {
   readonly follow: (use: (credentials: Credentials) => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
+/**
+ * Cipher suites with forward secrecy and authenticated encryption: those of TLS 1.3, and of TLS 1.2 without CBC and
+ * without a key exchange by RSA (RFC 9325, 4.2).
+ */
+const ciphers = [
+  "TLS_AES_128_GCM_SHA256",
+  "TLS_AES_256_GCM_SHA384",
+  "TLS_CHACHA20_POLY1305_SHA256",
+  "ECDHE-ECDSA-AES128-GCM-SHA256",
+  "ECDHE-RSA-AES128-GCM-SHA256",
+  "ECDHE-ECDSA-AES256-GCM-SHA384",
+  "ECDHE-RSA-AES256-GCM-SHA384",
+  "ECDHE-ECDSA-CHACHA20-POLY1305",
+  "ECDHE-RSA-CHACHA20-POLY1305",
+].join(":")
+
+const expiry = Metric.gauge("nereid_tls_certificate_expiry_seconds", {
+  description: "Time at which the certificate of a port expires, in seconds since 1970",
+})
+
 /** Interval between reads of the files. */
 const interval = "5 seconds"
 
 /** Loads the files. `port` names the listener in messages. */
 export const load = Effect.fnUntraced(function* (port: string, tls: Tls): Effect.fn.Return<TlsFiles, ServeError> {
   if (tls.mutual === true && tls.ca === undefined) {
-    const message = `mutual TLS for ${port} needs \`ca\`, the certificates that sign its clients'`
+    const message = `mutual TLS for ${port} requires \`ca\`, the CA certificates of its clients`
     return yield* new ServeError({ message })
   }
   let known = yield* read(port, tls)
@@ -49,7 +69,7 @@ export const load = Effect.fnUntraced(function* (port: string, tls: Tls): Effect
     if (isEqual(now, known)) return
     known = now
     use(yield* parse(port, tls, now))
-    yield* Effect.logInfo(`New certificates for ${port} from ${tls.cert}`)
+    yield* Effect.logInfo(`Reloaded the certificates for ${port} from ${tls.cert}`)
   })
   const follow: TlsFiles["follow"] = (use) => {
     let lastError = ""
@@ -59,7 +79,7 @@ export const load = Effect.fnUntraced(function* (port: string, tls: Tls): Effect
         // Logs an error once, not at each read.
         if (message === lastError) return Effect.void
         lastError = message
-        return Effect.logError(`${message}; ${port} goes on with the certificates it has`)
+        return Effect.logError(`${message}; ${port} keeps its current certificates`)
       }),
     )
     return Effect.sleep(interval).pipe(Effect.andThen(tick), Effect.forever, Effect.forkScoped, Effect.asVoid)
@@ -96,18 +116,32 @@ const parse = (port: string, tls: Tls, { cert, key, ca }: Contents): Effect.Effe
     const certificate = yield* attempt(tls.cert, () => certificates(cert))
     const privateKey = yield* attempt(tls.key, () => unencrypted(key))
     if (certificate?.checkPrivateKey(privateKey) !== true) {
-      return yield* refuse(port, tls.key, `it is not the key of the certificate in ${tls.cert}`)
+      return yield* refuse(port, tls.key, `the key does not match the certificate in ${tls.cert}`)
     }
     if (ca !== undefined && tls.ca !== undefined) yield* attempt(tls.ca, () => certificates(ca))
-    const credentials = { cert, key, ...(tls.mutual === true && ca !== undefined ? { ca } : {}) }
+    const suites = { ciphers, minVersion: "TLSv1.2" } as const
+    const credentials = { cert, key, ...suites, ...(tls.mutual === true && ca !== undefined ? { ca } : {}) }
     yield* attempt(tls.cert, () => createSecureContext(credentials))
+    yield* reportValidity(port, tls.cert, certificate)
     return credentials
   })
+
+/** Logs a certificate that clients refuse now, and sets the metric of its expiry. */
+const reportValidity = Effect.fnUntraced(function* (port: string, file: string, certificate: X509Certificate) {
+  const { validFromDate, validToDate } = certificate
+  const now = yield* Clock.currentTimeMillis
+  yield* Metric.update(Metric.withAttributes(expiry, { port }), Math.floor(validToDate.getTime() / 1000))
+  const subject = `The certificate for ${port} in ${file}`
+  if (now > validToDate.getTime()) yield* Effect.logWarning(`${subject} has expired on ${validToDate.toISOString()}`)
+  if (now < validFromDate.getTime()) {
+    yield* Effect.logWarning(`${subject} is not valid before ${validFromDate.toISOString()}`)
+  }
+})
 
 /** Returns the first certificate. Fails for an invalid one, which OpenSSL would skip in a file with several. */
 const certificates = (pem: Buffer): X509Certificate | undefined => {
   const blocks = pem.toString("latin1").match(/-----BEGIN [^-]*CERTIFICATE-----[^-]*-----END [^-]*CERTIFICATE-----/g)
-  if (blocks === null) throw new Error("there is no certificate in PEM in it")
+  if (blocks === null) throw new Error("the file contains no PEM certificate")
   const [first] = blocks.map((block) => new X509Certificate(block))
   return first
 }
@@ -116,7 +150,7 @@ const unencrypted = (pem: Buffer): KeyObject => {
   try {
     return createPrivateKey(pem)
   } catch (error) {
-    throw new Error("there is no unencrypted private key in PEM in it", { cause: error })
+    throw new Error("the file contains no unencrypted PEM private key", { cause: error })
   }
 }
 

@@ -60,35 +60,33 @@ describe("a request with a traceparent", () => {
     ["overHttp", true],
     ["overGrpc", true],
     ["overGrpc", false],
-  ] as const)(
-    "%s, gRPC on a path of its own: %s: all that is done for it is in its caller's trace",
-    ([variant, fast]) =>
-      Effect.gen(function* () {
-        const { tracer, spans, only } = recorder()
-        const server = yield* serve(tracer, { fastInference: fast })
-        // Those of the load.
-        spans.length = 0
-        yield* server[variant](5, caller)
-        const request = only("infer outer")
-        expect([request.kind, request.traceId, parentOf(request)]).toEqual(["server", traceId, "00f067aa0ba902b7"])
-        expect(request.attributes.get("nereid.model")).toBe("outer")
-        // The handler's span, the model that it calls, and the batch of that one request.
-        expect(parentOf(only("handle"))).toBe(request.spanId)
-        const inner = only("infer inner")
-        expect([inner.kind, parentOf(inner)]).toEqual(["internal", request.spanId])
-        const batch = only("batch inner")
-        expect(parentOf(batch)).toBe(inner.spanId)
-        expect(parentOf(only("compute all"))).toBe(batch.spanId)
-        for (const span of spans) {
-          expect([span.name, span.traceId, span.status._tag]).toEqual([span.name, traceId, "Ended"])
-          if (span.status._tag === "Ended") expect(span.status.endTime >= span.status.startTime, span.name).toBe(true)
-        }
-        const parts = spans.filter((span) => parentOf(span) === request.spanId).map(({ name }) => name)
-        expect(parts.toSorted()).toEqual(["batch outer", "compute", "handle", "infer inner", "queue"])
-      }),
+  ] as const)("%s, fastInference: %s: all spans of a request are in the trace of its caller", ([variant, fast]) =>
+    Effect.gen(function* () {
+      const { tracer, spans, only } = recorder()
+      const server = yield* serve(tracer, { fastInference: fast })
+      // Those of the load.
+      spans.length = 0
+      yield* server[variant](5, caller)
+      const request = only("infer outer")
+      expect([request.kind, request.traceId, parentOf(request)]).toEqual(["server", traceId, "00f067aa0ba902b7"])
+      expect(request.attributes.get("nereid.model")).toBe("outer")
+      // The handler's span, the model that it calls, and the batch of that one request.
+      expect(parentOf(only("handle"))).toBe(request.spanId)
+      const inner = only("infer inner")
+      expect([inner.kind, parentOf(inner)]).toEqual(["internal", request.spanId])
+      const batch = only("batch inner")
+      expect(parentOf(batch)).toBe(inner.spanId)
+      expect(parentOf(only("compute all"))).toBe(batch.spanId)
+      for (const span of spans) {
+        expect([span.name, span.traceId, span.status._tag]).toEqual([span.name, traceId, "Ended"])
+        if (span.status._tag === "Ended") expect(span.status.endTime >= span.status.startTime, span.name).toBe(true)
+      }
+      const parts = spans.filter((span) => parentOf(span) === request.spanId).map(({ name }) => name)
+      expect(parts.toSorted()).toEqual(["batch outer", "compute", "handle", "infer inner", "queue"])
+    }),
   )
 
-  it.live("that is not sampled, or makes no sense: as its caller said, and a trace of its own", () =>
+  it.live("that is not sampled stays unsampled; an invalid one starts a new trace", () =>
     Effect.gen(function* () {
       const { tracer, named } = recorder()
       const { overHttp } = yield* serve(tracer)
@@ -117,7 +115,7 @@ describe("a request with a traceparent", () => {
   )
 })
 
-it.live("a batch of several requests is a trace of its own, which links to theirs, and they to it", () =>
+it.live("a batch of several requests is a separate trace, with links in both directions", () =>
   Effect.gen(function* () {
     class Held extends Model.Service<Held>()("held", { ...io, maxBatchSize: 4 }) {}
     const { tracer, named } = recorder()

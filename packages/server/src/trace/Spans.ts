@@ -37,13 +37,13 @@ export const joining = (
 
 /** Adds a span to each request of a dispatch, from here to its end. */
 export const spanned = ({ infer, stream }: InferenceDispatch, spans: SpanSource): InferenceDispatch => ({
-  infer: (wire, deadline, reply) => {
+  infer: (wire, deadline, reply, memory) => {
     const trace = begin(wire, spans)
-    return cancelling(trace, infer({ ...wire, trace }, deadline, ending(trace, reply)))
+    return cancelling(trace, infer({ ...wire, trace }, deadline, ending(trace, reply), memory))
   },
-  stream: (wire, deadline, { emit, end }) => {
+  stream: (wire, deadline, { emit, end }, memory) => {
     const trace = begin(wire, spans)
-    return cancelling(trace, stream({ ...wire, trace }, deadline, { emit, end: ending(trace, end) }))
+    return cancelling(trace, stream({ ...wire, trace }, deadline, { emit, end: ending(trace, end) }, memory))
   },
 })
 

@@ -30,7 +30,7 @@ export class TraceFile {
   /** `elements` are those of the array, with commas between them. */
   write(elements: string): void {
     if (this.#failed) return
-    if (this.#stream.writableLength > maxPendingBytes) return this.#problem("is written too slowly, traces are missing")
+    if (this.#stream.writableLength > maxPendingBytes) return this.#problem("is too slow; traces are dropped")
     this.#stream.write(this.#separator + elements)
     this.#separator = ",\n"
   }

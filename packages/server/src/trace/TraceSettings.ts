@@ -17,6 +17,7 @@ import {
 /** Content of traces. TIMESTAMPS: the timestamps of a request; TENSORS: also its tensors. */
 export type TraceLevel = "TIMESTAMPS" | "TENSORS"
 
+/** Settings of Triton's traces: which requests, and which content. */
 export interface TraceSettings {
   /** Content of traces; empty turns tracing off. */
   readonly levels: ReadonlyArray<TraceLevel>

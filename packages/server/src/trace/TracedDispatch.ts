@@ -25,22 +25,22 @@ export const traced = ({ infer, stream }: InferenceDispatch, { now }: Pick<Traci
       trace.at("REQUEST_END", now())
     }
   return {
-    infer: (wire, deadline, reply) => {
+    infer: (wire, deadline, reply, memory) => {
       const { trace } = wire
-      if (trace === undefined) return infer(wire, deadline, reply)
+      if (trace === undefined) return infer(wire, deadline, reply, memory)
       trace.at("REQUEST_START", now())
-      return cancelling(trace, infer(wire, deadline, ending(trace, reply)))
+      return cancelling(trace, infer(wire, deadline, ending(trace, reply), memory))
     },
-    stream: (wire, deadline, receiver) => {
+    stream: (wire, deadline, receiver, memory) => {
       const { trace } = wire
-      if (trace === undefined) return stream(wire, deadline, receiver)
+      if (trace === undefined) return stream(wire, deadline, receiver, memory)
       trace.at("REQUEST_START", now())
-      const emit = (response: WireResponse) =>
+      const emit = (response: WireResponse, isLast?: boolean) =>
         Effect.suspend(() => {
           responded(trace, response)
-          return receiver.emit(response)
+          return receiver.emit(response, isLast)
         })
-      return cancelling(trace, stream(wire, deadline, { emit, end: ending(trace, receiver.end) }))
+      return cancelling(trace, stream(wire, deadline, { emit, end: ending(trace, receiver.end) }, memory))
     },
   }
 }

@@ -53,6 +53,8 @@ const traced = Effect.fnUntraced(function* <E>(
       ...models: ReadonlyArray<string>
     ) => Effect.Effect<string | undefined>
     readonly entered: Effect.Effect<void>
+    /** Completes once the server has cancelled a request. */
+    readonly cancelled: Effect.Effect<void>
   }) => Effect.Effect<void, E, Scope.Scope>,
   fastInference = true,
 ) {
@@ -63,10 +65,15 @@ const traced = Effect.fnUntraced(function* <E>(
   const scope = yield* Scope.make()
   const free = { host: "127.0.0.1", port: 0 }
   const entered = yield* Deferred.make<void>()
+  const cancelled = yield* Deferred.make<void>()
   const models = Layer.mergeAll(
     Model.each(Echo, ({ X }) => Effect.succeed({ X })),
     Model.each(Other, ({ X }) => Effect.succeed({ X })),
-    Model.each(Gated, () => Effect.andThen(Deferred.succeed(entered, undefined), Effect.never)),
+    Model.each(Gated, () =>
+      Effect.andThen(Deferred.succeed(entered, undefined), Effect.never).pipe(
+        Effect.onInterrupt(() => Deferred.succeed(cancelled, undefined)),
+      ),
+    ),
     Model.stream(Twice, ({ X }) => Stream.make({ X }, { X })),
   )
   const layer = Server.layer([Echo, Other, Gated, Twice], {
@@ -110,6 +117,7 @@ const traced = Effect.fnUntraced(function* <E>(
         ({ status }) => status,
       ),
     entered: Deferred.await(entered),
+    cancelled: Deferred.await(cancelled),
   })
   yield* Scope.close(scope, Exit.void)
   const names = yield* Effect.promise(() => readdir(folder))
@@ -219,12 +227,13 @@ describe("a trace", () => {
 
   it.live("of a request that is refused, or whose caller goes away, is complete too", () =>
     Effect.gen(function* () {
-      const { "": elements } = yield* traced(options, ({ infer, entered }) =>
+      const { "": elements } = yield* traced(options, ({ infer, entered, cancelled }) =>
         Effect.gen(function* () {
           expect(yield* infer("echo", '{"inputs":[]}')).toBe(400)
           const caller = yield* Effect.forkChild(infer("gated"), { startImmediately: true })
           yield* entered
           yield* Fiber.interrupt(caller)
+          yield* cancelled
         }),
       )
       const port = ["HTTP_RECV_START", "HTTP_RECV_END"]
@@ -234,7 +243,7 @@ describe("a trace", () => {
     }),
   )
 
-  it.live("has the tensors instead where only these are asked for", () =>
+  it.live("contains only tensors with level TENSORS", () =>
     Effect.gen(function* () {
       const inputs =
         '{"inputs":[{"name":"X","datatype":"INT32","shape":[2],"data":[1,-2]},{"name":"TEXT","datatype":"BYTES","shape":[1],"data":["ä"]}]}'
@@ -300,7 +309,7 @@ describe("which requests, and which files", () => {
     }),
   )
 
-  it.live("no more than trace_count, which is told as it runs out", () =>
+  it.live("writes at most trace_count traces, and reports the remaining count", () =>
     Effect.gen(function* () {
       const files = yield* traced({ ...options, count: 3 }, ({ infer, post }) =>
         Effect.gen(function* () {
@@ -345,7 +354,7 @@ describe("which requests, and which files", () => {
     }),
   )
 
-  it.live("a file that cannot be written is told of once, and requests go on", () =>
+  it.live("reports an unwritable file once, and continues to serve requests", () =>
     Effect.gen(function* () {
       const messages: Array<string> = []
       const logger = Logger.make(({ message }) => void messages.push(String(message)))

@@ -1,0 +1,46 @@
+/**
+ * Limit on the calls that the client of one HTTP/2 connection cancels before their response. A flood of them (rapid
+ * reset, CVE-2023-44487) makes the server begin work that it never finishes, beyond its limit of concurrent streams.
+ *
+ * The limit is a proportion with a burst. Proxies share one connection among many clients, and clients with tight
+ * deadlines cancel most of their calls, so a fixed rate such as node:http2's (33 a second) would end innocent calls.
+ * A call that is cancelled at its own deadline is free: the server would have ended it at that moment, too.
+ */
+
+/** Cancellations that a connection may always send at once. */
+const burst = 10_000
+
+/** Cancellations per second that a connection may send without completing a call. */
+const perSecond = 500
+
+/** Cancellations that a completed call allows. */
+const perCompletedCall = 100
+
+export class ResetBudget {
+  readonly #now: () => number
+  #remaining = burst
+  #refilledAt: number
+
+  /** `now`: monotonic time in milliseconds. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+    this.#refilledAt = now()
+  }
+
+  /** A call has ended with a response. */
+  completed(): void {
+    if (this.#remaining < burst) this.#remaining = Math.min(burst, this.#remaining + perCompletedCall)
+  }
+
+  /**
+   * The client has cancelled a call. Returns false if the connection has cancelled too many. Calls in flight count as
+   * completed, since a busy server reads cancellations before it completes the calls beside them.
+   */
+  cancelled(inFlight = 0): boolean {
+    const now = this.#now()
+    this.#remaining = Math.min(burst, this.#remaining + ((now - this.#refilledAt) / 1000) * perSecond)
+    this.#refilledAt = now
+    this.#remaining -= 1
+    return this.#remaining + Math.min(burst, inFlight * perCompletedCall) >= 0
+  }
+}

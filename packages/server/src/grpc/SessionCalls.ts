@@ -1,0 +1,100 @@
+/**
+ * The calls of an HTTP/2 connection. Counts those in flight, which node:http2 does not, and their memory. Ends the
+ * connection if its client cancels too many (ResetBudget.ts), and a call if its client does not read (SendTimeout.ts).
+ */
+import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
+import type { ServerHttp2Session } from "node:http2"
+import * as Goaway from "./Goaway.ts"
+import type { CallsInFlight } from "./Keepalive.ts"
+import type { LimitReports } from "../limit/LimitReports.ts"
+import type { HeldMemory, MemoryBudget } from "../limit/MemoryBudget.ts"
+import { ResetBudget } from "./ResetBudget.ts"
+import type { SendTimeout } from "./SendTimeout.ts"
+
+/** Limits that the connections of a port share. */
+export interface SessionLimits {
+  readonly reports: LimitReports
+  readonly memory: MemoryBudget
+  /** For responses that are not read. */
+  readonly sendTimeout: SendTimeout
+}
+
+/** Maximum time for the other calls of a connection that cancels too many. */
+const graceMillis = 5_000
+
+/** Bytes of an open call without its message, about. */
+const callSize = 4_096
+
+/** Open calls of a connection that do not count for its memory. */
+const uncounted = 16
+
+/** A client's own deadline counts as reached after this part of it, since its clock started before ours. */
+const deadlineShare = 0.5
+
+export class SessionCalls implements CallsInFlight {
+  readonly session: ServerHttp2Session
+  readonly memory: HeldMemory
+  readonly sendTimeout: SendTimeout
+  readonly #reports: LimitReports
+  readonly #client: string
+  count = 0
+  /** To be called when the stream of a call that `begin` accepted has closed. `ownDeadline` is that of the call. */
+  readonly ended: (wasCancelled: boolean, ownDeadline: number | undefined) => void
+
+  constructor(session: ServerHttp2Session, { reports, memory, sendTimeout }: SessionLimits) {
+    this.session = session
+    this.memory = memory.of(session)
+    this.sendTimeout = sendTimeout
+    this.#reports = reports
+    // A connection that has failed has no socket anymore.
+    this.#client = session.socket.remoteAddress ?? "a client that has disconnected"
+    const resets = new ResetBudget()
+    this.ended = (wasCancelled, ownDeadline) => {
+      this.count -= 1
+      if (this.count >= uncounted) this.memory.give(callSize)
+      if (!wasCancelled) return resets.completed()
+      if (session.closed || session.destroyed) return
+      if (ownDeadline !== undefined && performance.now() >= ownDeadline) return
+      if (resets.cancelled(this.count)) return
+      this.#closing("its client cancels far more calls than it completes")
+      Goaway.within(session, "too_many_resets", graceMillis)
+    }
+  }
+
+  /** Counts a call that begins. Returns false if its client holds too much memory by the calls that are open. */
+  begin(): boolean {
+    if (this.count >= uncounted && this.memory.take(callSize) !== undefined) return false
+    this.count += 1
+    return true
+  }
+
+  /** Reports a connection that node:http2 ends, because its client opens calls faster than it can close them. */
+  flooded(): void {
+    this.#closing("its client opens calls faster than the server can close them")
+  }
+
+  #closing(reason: string): void {
+    this.#reports.acted("stream_resets", `Closing an HTTP/2 connection of ${this.#client}: ${reason}`)
+  }
+
+  /** Bytes that the connection has sent. */
+  get bytesWritten(): number {
+    return this.session.destroyed ? 0 : this.session.socket.bytesWritten
+  }
+
+  /** Reports a call whose client does not read its response. */
+  stalled(size: number): void {
+    const message = `its client has not read a response of ${size} bytes in time`
+    this.#reports.acted("send_time", `Ending a call of ${this.#client}: ${message}`)
+  }
+
+  /**
+   * The time at which a cancellation of the call is no longer premature, as `performance.now()`; undefined for a call
+   * without a timeout, or with an invalid one.
+   */
+  static ownDeadline(timeout: string | ReadonlyArray<string> | undefined): number | undefined {
+    if (timeout === undefined) return undefined
+    const milliseconds = GrpcTimeout.parse(String(timeout))
+    return milliseconds === undefined ? undefined : performance.now() + milliseconds * deadlineShare
+  }
+}
