@@ -14,8 +14,10 @@ const grace = 5_000
 const signals = ["SIGTERM", "SIGINT"] as const
 
 export interface ForcedExit {
-  /** Stops as a signal does, for this reason. */
+  /** Stops as a signal does, for this reason, a clause. */
   readonly stop: (reason: string) => void
+  /** Returns the reason of `stop`; undefined for a signal. */
+  readonly reason: () => string | undefined
 }
 
 /** From now on; `drainTimeout` in seconds. */
@@ -25,14 +27,15 @@ export const install = (drainTimeout: number): ForcedExit => {
   const onSignal = (signal: NodeJS.Signals) => {
     if (first !== undefined) {
       const isAgain = signal === first && reason === undefined
-      return end(`${signal} came ${isAgain ? "twice" : "while it stopped"}`)
+      return end(`received ${signal} ${isAgain ? "twice" : "while stopping"}`)
     }
     first = signal
-    const cause = reason === undefined ? ` on ${signal}` : `, as ${reason}`
-    const next = reason === undefined ? "a second signal" : "a signal"
-    say(`Stopping${cause}: requests in flight may take ${drainTimeout} s more; ${next} ends at once`)
+    setTimeout(
+      () => say(`${reason === undefined ? "A second signal" : "A signal"} ends the process at once`),
+      1000,
+    ).unref()
     const limit = Math.min(drainTimeout * 1000 + grace, 2 ** 31 - 1)
-    setTimeout(() => end(`it did not stop within ${limit / 1000} s`), limit).unref()
+    setTimeout(() => end(`the process did not stop within ${limit / 1000} s`), limit).unref()
   }
   for (const signal of signals) process.on(signal, onSignal)
   return {
@@ -42,11 +45,12 @@ export const install = (drainTimeout: number): ForcedExit => {
       // Notifies everything that waits for a signal.
       process.emit("SIGTERM", "SIGTERM")
     },
+    reason: () => reason,
   }
 }
 
 const end = (reason: string): void => {
-  say(`Ending by force: ${reason}`)
+  say(`Exiting by force: ${reason}`)
   process.kill(process.pid, "SIGKILL")
 }
 

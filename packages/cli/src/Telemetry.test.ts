@@ -46,7 +46,7 @@ it.live.each([
   }),
 )
 
-it.effect("without variables there is no tracer; those that make no sense are refused by their names", () =>
+it.effect("there is no tracer without variables; invalid variables are refused by name", () =>
   Effect.gen(function* () {
     for (const environment of [{}, { OTEL_EXPORTER_OTLP_ENDPOINT: "" }, { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }]) {
       const context = yield* Layer.build(yield* Telemetry.layer("models", environment))

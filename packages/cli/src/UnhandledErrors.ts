@@ -9,12 +9,11 @@ export const layer = (stop: (reason: string) => void): Layer.Layer<never> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const fork = Effect.runForkWith(yield* Effect.context<never>())
-      const onRejection = (reason: unknown) =>
-        void fork(Effect.logError("A promise that nobody awaits was rejected", reason))
+      const onRejection = (reason: unknown) => void fork(Effect.logError("Unhandled promise rejection", reason))
       // An uncaught error leaves its work unfinished, so the process stops.
       const onException = (error: unknown) => {
-        fork(Effect.logFatal("An error that nobody catches was thrown", error))
-        stop("an error was thrown that nobody catches")
+        fork(Effect.logFatal("Uncaught error", error))
+        stop("because an error was not caught")
       }
       yield* Effect.acquireRelease(
         Effect.sync(() => process.on("unhandledRejection", onRejection).on("uncaughtException", onException)),

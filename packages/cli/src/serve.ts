@@ -3,31 +3,28 @@
  * stopped.
  */
 import { Repository } from "@nereid/repository"
-import { Logging, ServeError, Server } from "@nereid/server"
+import { Logging, Server } from "@nereid/server"
+import { StopReason } from "@nereid/server/internal/announce/StopReason"
 import { Console, Effect, Layer, Option } from "effect"
 import { Argument, CliError, Command } from "effect/cli"
-import * as Banner from "./Banner.ts"
 import { inOneLine } from "./module/Failure.ts"
 import * as ForcedExit from "./ForcedExit.ts"
 import * as ModelModule from "./module/ModelModule.ts"
 import * as UnhandledErrors from "./UnhandledErrors.ts"
 import * as Telemetry from "./Telemetry.ts"
+import * as Supervision from "./watch/Supervision.ts"
+import * as Supervisor from "./watch/Supervisor.ts"
+import * as Version from "./watch/Version.ts"
 import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 import * as Variables from "./flags/Variables.ts"
-
-/** Shows the state of all models after a failed start, because the errors name only the failed ones. */
-const showModels = (error: unknown) =>
-  error instanceof ServeError && error.found !== undefined
-    ? Console.log(`${Banner.models(error.found)}\n`)
-    : Effect.void
 
 export const serve = Command.make(
   "serve",
   {
     module: Argument.String("module").pipe(
       Argument.withDescription(
-        "A TypeScript or JavaScript module that exports models and the layers that provide them; may be left out where there is a model repository",
+        "TypeScript or JavaScript module that exports models and their layers; optional with --model-repository",
       ),
       Argument.optional,
     ),
@@ -39,11 +36,17 @@ export const serve = Command.make(
     const telemetry = yield* Telemetry.layer(options.id ?? "nereid", process.env)
     const repository = yield* RepositoryFlags.options(flags.repository)
     if (Option.isNone(path) && repository === undefined) {
-      const cause = "there is nothing to serve: give a module that exports models, or --model-repository=DIR, or both"
+      const cause = "no models to serve: pass a module that exports models, --model-repository=DIR, or both"
       return yield* new CliError.UserError({ cause })
     }
     const ignored = ServerFlags.ignored(flags)
-    if (ignored.length > 0) yield* Console.error(`Without effect here: ${ignored.join(", ")}`)
+    if (ignored.length > 0) yield* Console.error(`Flags without effect: ${ignored.join(", ")}`)
+    if (flags.general.watch) {
+      if (Option.isNone(path)) {
+        return yield* new CliError.UserError({ cause: "--watch needs a module, whose files it watches" })
+      }
+      if (!Supervision.isSupervised()) return yield* Supervisor.run
+    }
     const forcedExit = ForcedExit.install(flags.general.exitTimeout)
     const module = Option.isNone(path) ? ModelModule.none : yield* ModelModule.load(path.value)
     const models = Layer.effectContext(ModelModule.build(module))
@@ -56,22 +59,22 @@ export const serve = Command.make(
       ...options,
       provide: models,
       routes: module.routes,
+      announce: true,
       onDrainTimeout: () => void (process.exitCode = 1),
-      onUnrecoverable: () => stop("a model cannot recover"),
+      onUnrecoverable: () => stop("because a model cannot recover"),
     }).pipe(Layer.provide(stored))
-    const announced = Layer.effectDiscard(
-      Effect.flatMap(Server.Server, (server) => Console.log(Banner.banner(server, options.tls))),
-    ).pipe(Layer.provide(served))
-    return yield* announced.pipe(
+    const supervised = Supervision.isSupervised()
+    return yield* (supervised ? Layer.provideMerge(Version.ready, served) : served).pipe(
+      Layer.provide(supervised ? Version.layer(forcedExit.stop) : Layer.empty),
       Layer.provide(UnhandledErrors.layer(stop)),
       Layer.provide(telemetry),
       Layer.provide(Logging.layer(options.logging)),
+      Layer.provide(Layer.succeed(StopReason, forcedExit.reason)),
       Layer.launch,
-      Effect.tapError(showModels),
     )
   }, Effect.mapError(inOneLine)),
 ).pipe(
   Command.withDescription(
-    "Serve the models that a module exports, those of a model repository, or both. Each flag may be an environment variable instead: NEREID_HTTP_PORT for --http-port",
+    "Serve the models of a module, of model repositories, or of both. Every flag has an environment variable, such as NEREID_HTTP_PORT for --http-port",
   ),
 )

@@ -2,7 +2,7 @@
  * Clients for browsers, over HTTP with `fetch`. The server must allow the page's origin (`cors`). For Node, Client.ts
  * also has gRPC, a connection pool, TLS options and verification.
  */
-import { Effect, Layer, type Scope } from "effect"
+import { Effect, Layer, Result, type Scope } from "effect"
 import type { Declared } from "@nereid/core/internal/model/Declared"
 import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
@@ -14,14 +14,16 @@ import {
   settings as read,
   type ClientSettings,
 } from "./channel/ClientOptions.ts"
+import { InvalidUrl } from "@nereid/core/internal/wire/ServerUrl"
 import * as FetchChannel from "./http/FetchChannel.ts"
 import { open, type PromiseClient } from "./remote/PromiseClient.ts"
 import * as RemoteModel from "./remote/RemoteModel.ts"
 
+export { InvalidUrl }
 export type { PromiseCallOptions } from "@nereid/core/internal/call/PromiseCall"
 export type { PromiseClient } from "./remote/PromiseClient.ts"
 
-/** Options of Client.ts that apply to browsers. The URL must be http or https. */
+/** Options of Client.ts that apply to browsers. The URL must be http or https; without a scheme, it is http. */
 export type ClientOptions = Pick<
   NodeClientOptions,
   "url" | "timeout" | "version" | "headers" | "maxInFlight" | "maxResponseSize"
@@ -30,12 +32,13 @@ export type ClientOptions = Pick<
 /**
  * Provides the model that the server at `url` runs. Calls fail with the errors of a local model, and with Unavailable
  * if the server cannot be reached or does not allow the page's origin. Interrupting a call cancels it on the server.
- * @throws TypeError if the URL or another option is invalid, or the URL is a gRPC URL
+ * A URL that is not the URL of a server, or that is for gRPC, is an InvalidUrl.
+ * @throws TypeError if another option is invalid
  */
 export const layer = <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
   model: ModelClass<Self, N, I, O, P>,
   options: ClientOptions,
-): Layer.Layer<Self> => {
+): Layer.Layer<Self, InvalidUrl> => {
   const settings = overHttp(options)
   return Layer.effect(
     model,
@@ -51,7 +54,7 @@ export const layer = <Self, N extends string, I extends Fields, O extends Fields
  * const { CLASS } = await sentiment.infer({ TEXT: "a great movie" })
  * ```
  *
- * Rejects with a TypeError if an option is invalid.
+ * Rejects with an InvalidUrl, or with a TypeError if another option is invalid.
  */
 export const connect = async <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
   model: ModelClass<Self, N, I, O, P>,
@@ -61,14 +64,17 @@ export const connect = async <Self, N extends string, I extends Fields, O extend
   return open(model.definition, remote(model.definition, settings))
 }
 
-const overHttp = (options: ClientOptions): ClientSettings => {
-  const settings = read(options)
-  if (settings.endpoint.protocol === "http") return settings
-  throw new TypeError(`A browser needs a URL that begins with http:// or https://, but ${options.url} was given.`)
-}
+const overHttp = (options: ClientOptions): Result.Result<ClientSettings, InvalidUrl> =>
+  Result.flatMap(read(options, "http"), (settings) => {
+    if (settings.endpoint.protocol === "http") return Result.succeed(settings)
+    const message = `A browser needs a URL that begins with http:// or https://, but ${options.url} was given`
+    return Result.fail(new InvalidUrl({ url: options.url, message }))
+  })
 
 const remote = (
   definition: Definition<Fields, Fields>,
-  settings: ClientSettings,
-): Effect.Effect<RunningModel, never, Scope.Scope> =>
-  Effect.suspend(() => RemoteModel.make(definition, FetchChannel.make(settings), settings))
+  read: Result.Result<ClientSettings, InvalidUrl>,
+): Effect.Effect<RunningModel, InvalidUrl, Scope.Scope> =>
+  Effect.flatMap(Effect.fromResult(read), (settings) =>
+    RemoteModel.make(definition, FetchChannel.make(settings), settings),
+  )

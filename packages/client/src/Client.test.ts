@@ -19,7 +19,6 @@ class Echo extends Model.Service<Echo>()("echo", {
 }) {}
 
 it.each<[Partial<Client.ClientOptions>, string]>([
-  [{ url: "models:8001" }, "must begin with grpc://"],
   [{ maxInFlight: 0 }, "maxInFlight must be an integer of at least 1, but 0 was given"],
   [{ maxResponseSize: 1.5 }, "maxResponseSize must be an integer of at least 1, but 1.5 was given"],
   [{ headers: { "bad name": "x" } }, "bad name"],

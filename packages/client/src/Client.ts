@@ -2,7 +2,7 @@
  * Clients of models that another server runs: Nereid, or any server of the v2 protocol. `layer` provides the model's
  * service; `connect` returns a client with promises. Both check every response against the declaration.
  */
-import { Effect, Layer, type Scope } from "effect"
+import { Effect, Layer, Result, type Scope } from "effect"
 import type { Transport } from "@connectrpc/connect"
 import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
@@ -13,6 +13,8 @@ import { inference } from "@nereid/core/internal/call/EffectCalls"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { Channel } from "./channel/Channel.ts"
 import { type ClientOptions, settings as read, type ClientSettings } from "./channel/ClientOptions.ts"
+import * as DetectedChannel from "./channel/DetectedChannel.ts"
+import { InvalidUrl } from "@nereid/core/internal/wire/ServerUrl"
 import * as GrpcChannel from "./grpc/GrpcChannel.ts"
 import { GrpcConnection } from "./grpc/GrpcConnection.ts"
 import * as GrpcTransport from "./grpc/GrpcTransport.ts"
@@ -21,6 +23,7 @@ import { open, type PromiseClient } from "./remote/PromiseClient.ts"
 import * as RemoteModel from "./remote/RemoteModel.ts"
 import * as Verification from "./inspection/Verification.ts"
 
+export { InvalidUrl }
 export type { PromiseCallOptions } from "@nereid/core/internal/call/PromiseCall"
 export { ContractMismatch, type Difference } from "@nereid/core/internal/contract/ContractDifference"
 export type { PromiseClient } from "./remote/PromiseClient.ts"
@@ -39,7 +42,8 @@ export type { VerificationError } from "./inspection/Verification.ts"
  *
  * With `verify: true`, the layer first compares the declaration with the server's metadata. The layer fails with a
  * ContractMismatch that names every difference, or with the InferenceError of an unreachable server or unready model.
- * @throws TypeError if the URL or another option is invalid
+ * A URL that is not the URL of a server is an InvalidUrl.
+ * @throws TypeError if another option is invalid
  */
 export const layer = <
   Self,
@@ -51,14 +55,14 @@ export const layer = <
 >(
   model: ModelClass<Self, N, I, O, P>,
   options: GivenOptions<Options, ClientOptions>,
-): Layer.Layer<Self, Verification.Errors<Options>> => {
+): Layer.Layer<Self, InvalidUrl | Verification.Errors<Options>> => {
   const settings = read(options)
   const layer = Layer.effect(
     model,
     Effect.map(remote(model.definition, settings), (running) => inference(model.definition, running)),
   )
-  // Without verification, the layer cannot fail.
-  return layer as Layer.Layer<Self, Verification.Errors<Options>>
+  // Without verification, only an invalid URL fails.
+  return layer as Layer.Layer<Self, InvalidUrl | Verification.Errors<Options>>
 }
 
 /**
@@ -69,8 +73,8 @@ export const layer = <
  * const { CLASS } = await sentiment.infer({ TEXT: "a great movie" })
  * ```
  *
- * Rejects with a TypeError if the URL or another option is invalid. The client connects at the first call. With
- * `verify: true` it connects at once, and rejects with the errors of `layer`.
+ * Rejects with an InvalidUrl, or with a TypeError if another option is invalid. The client connects at the first call.
+ * With `verify: true` it connects at once, and rejects with the errors of `layer`.
  */
 export const connect = async <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
   model: ModelClass<Self, N, I, O, P>,
@@ -92,14 +96,16 @@ export interface ClosableTransport extends Transport, AsyncDisposable {
  * const server = createClient(GRPCInferenceService, Client.transport({ url: "grpc://models:8001" }))
  * const { version } = await server.serverMetadata({})
  * ```
- * @throws TypeError if the URL or another option is invalid, or the URL is not a gRPC URL
+ * @throws InvalidUrl if the URL is not the URL of a server, or not for gRPC; a URL without a scheme is
+ * @throws TypeError if another option is invalid
  */
 export const transport = (
   options: Pick<ClientOptions, "url" | "headers" | "tls" | "connectTimeout" | "maxResponseSize">,
 ): ClosableTransport => {
-  const settings = read(options)
+  const settings = Result.getOrThrow(read(options, "grpc"))
   if (settings.endpoint.protocol !== "grpc") {
-    throw new TypeError(`A transport needs a URL that begins with grpc:// or grpcs://, but ${options.url} was given.`)
+    const message = `A transport needs a URL that begins with grpc:// or grpcs://, but ${options.url} was given`
+    throw new InvalidUrl({ url: options.url, message })
   }
   const connection = new GrpcConnection(settings)
   const close = () => connection.close()
@@ -108,12 +114,15 @@ export const transport = (
 
 const remote = (
   definition: Definition<Fields, Fields>,
-  settings: ClientSettings,
-): Effect.Effect<RunningModel, Verification.VerificationError, Scope.Scope> =>
-  Effect.andThen(
-    settings.verify ? Verification.check(definition, settings) : Effect.void,
-    Effect.suspend(() => RemoteModel.make(definition, channel(settings), settings)),
-  )
+  read: Result.Result<ClientSettings, InvalidUrl>,
+): Effect.Effect<RunningModel, InvalidUrl | Verification.VerificationError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const settings = yield* Effect.fromResult(read)
+    if (settings.verify) yield* Verification.check(definition, settings)
+    const isKnown = settings.endpoint.protocol !== undefined
+    const opened = isKnown ? channel(settings) : yield* DetectedChannel.make(settings, channel)
+    return yield* RemoteModel.make(definition, opened, settings)
+  })
 
 const channel = (settings: ClientSettings): Channel =>
   settings.endpoint.protocol === "grpc" ? GrpcChannel.make(settings) : HttpChannel.make(settings)

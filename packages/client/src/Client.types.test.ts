@@ -13,17 +13,21 @@ class Double extends Model.Service<Double>()("double", {
 const url = "http://localhost"
 declare const some: Client.ClientOptions
 
-it("fails only where it verifies", () => {
-  expectTypeOf(() => Client.layer(Double, { url })).returns.toEqualTypeOf<Layer.Layer<Double>>()
-  expectTypeOf(() => Client.layer(Double, { url, verify: false })).returns.toEqualTypeOf<Layer.Layer<Double>>()
+it("fails for an invalid URL, and where it verifies", () => {
+  expectTypeOf(() => Client.layer(Double, { url })).returns.toEqualTypeOf<Layer.Layer<Double, Client.InvalidUrl>>()
+  expectTypeOf(() => Client.layer(Double, { url, verify: false })).returns.toEqualTypeOf<
+    Layer.Layer<Double, Client.InvalidUrl>
+  >()
   expectTypeOf(() => Client.layer(Double, { url, verify: true })).returns.toEqualTypeOf<
-    Layer.Layer<Double, Client.VerificationError>
+    Layer.Layer<Double, Client.InvalidUrl | Client.VerificationError>
   >()
   // It may be true.
-  expectTypeOf(() => Client.layer(Double, some)).returns.toEqualTypeOf<Layer.Layer<Double, Client.VerificationError>>()
+  expectTypeOf(() => Client.layer(Double, some)).returns.toEqualTypeOf<
+    Layer.Layer<Double, Client.InvalidUrl | Client.VerificationError>
+  >()
 })
 
-it("takes no option that there is not", () => {
+it("refuses an unknown option", () => {
   // @ts-expect-error
   expectTypeOf(() => Client.layer(Double, { url, verfy: true })).toBeFunction()
   // @ts-expect-error

@@ -1,6 +1,7 @@
 /** grpcs:// and https:// to servers with a certificate that only the client's `tls.ca` trusts. */
 import { once } from "node:events"
-import { createSecureServer, type ServerHttp2Stream } from "node:http2"
+import { createServer as createPlainServer } from "node:http"
+import { createSecureServer, createServer as createPlainHttp2Server, type ServerHttp2Stream } from "node:http2"
 import { createServer } from "node:https"
 import type { AddressInfo, Server } from "node:net"
 import { expect, it } from "vitest"
@@ -52,3 +53,23 @@ it.each(Object.entries(servers))("%s://", async (scheme, make) => {
   })
   server.close()
 })
+
+const plain: { readonly [scheme: string]: () => Server } = {
+  grpcs: () => createPlainHttp2Server(),
+  https: () => createPlainServer(),
+}
+
+it.each(Object.entries(plain))(
+  "%s:// to a server without TLS says so, without OpenSSL's own text",
+  async (scheme, make) => {
+    const server = make().listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const { port } = server.address() as AddressInfo
+    await using client = await Client.connect(Echo, { url: `${scheme}://localhost:${port}` })
+    expect(await client.infer({ X: 1 }).catch((error: Error) => error)).toMatchObject({
+      _tag: "Unavailable",
+      message: `cannot reach localhost:${port}: TLS failed (wrong version number); the server may not use TLS`,
+    })
+    server.close()
+  },
+)

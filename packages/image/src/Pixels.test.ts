@@ -46,7 +46,7 @@ it("makes a grey picture smaller and never larger", async () => {
   expect(Pixels.channelsFirst(await grey(9), { mean: 0, deviation: 1 }).shape).toEqual([1, 1, 2])
 })
 
-it("refuses what is no picture", async () => {
+it("refuses bytes that are not a picture", async () => {
   const exit = await Effect.runPromiseExit(Pixels.colours(Buffer.from("text"), size))
   expect(Exit.isFailure(exit) && String(exit.cause)).toContain("the picture cannot be decoded")
 })

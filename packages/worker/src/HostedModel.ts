@@ -14,6 +14,7 @@ import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { Effect, Layer, Result, type Scope } from "effect"
 import { TensorBufferWriter, unpack } from "./TensorBuffer.ts"
 import type { FromThread, OutcomeMessage, RequestMessage, ResponseMessage, ToThread } from "./ThreadProtocol.ts"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
 /** Builds the model. Dies if the module does not export its layer. */
 export const load = Effect.fn("HostedModel.load")(function* (
@@ -25,13 +26,13 @@ export const load = Effect.fn("HostedModel.load")(function* (
     catch: (error) => error,
   })
   const { default: layer } = exported
-  if (!isClosed(layer)) return yield* Effect.fail(new TypeError("its default export is no layer of a model"))
+  if (!isClosed(layer)) return yield* Effect.fail(new TypeError("its default export is not a model layer"))
   const context = yield* Effect.provideService(Layer.build(layer), Hosting, instance)
   const services: ReadonlyMap<string, Service<Fields, Fields>> = context.mapUnsafe
   const found = services.get(modelKeyPrefix + instance.model)?.model
   if (found !== undefined && found.description.version === instance.version) return found
   const expected = `model '${instance.model}' version ${instance.version}`
-  return yield* Effect.fail(new TypeError(`the layer that it exports provides no ${expected}`))
+  return yield* Effect.fail(new TypeError(`its layer does not provide ${expected}`))
 })
 
 /** Whether a value is a layer. A missing service cannot be detected here; it fails the build. */
@@ -94,7 +95,7 @@ export class HostedModel {
     batch: number,
     running: RunningBatch,
   ): Request {
-    const deadline = remaining === undefined ? undefined : Date.now() + remaining
+    const deadline = remaining === undefined ? undefined : MonotonicTime.millis() + remaining
     const tensors = inputs.map((tensor) => tensor && unpack(buffer, tensor))
     const decoded = { ...request, inputs: tensors, deadline }
     return this.#model.calls.decoupled ? { ...decoded, emit: this.#emit(batch, running) } : decoded
@@ -147,6 +148,6 @@ const refused = (failure: Failure): OutcomeMessage => {
 }
 
 const packed = (writer: TensorBufferWriter, { outputs, parameters }: Response): ResponseMessage => ({
-  outputs: outputs.map((tensor) => writer.add(tensor)),
+  outputs: outputs.map((tensor) => tensor && writer.add(tensor)),
   parameters,
 })

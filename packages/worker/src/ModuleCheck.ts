@@ -1,4 +1,4 @@
-/** Whether the model of a module is the one that was declared: a thread has its own copy of the declaration. */
+/** Checks that the model of a module matches its declaration: a thread has a separate copy of the declaration. */
 import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import { print } from "@nereid/core/internal/tensor/TensorSpec"
@@ -13,10 +13,10 @@ export const difference = (
 ): string | undefined => {
   for (const side of ["inputs", "outputs"] as const) {
     const [declared, found] = [signature[side], ready[side]].map((specs) => specs.map(printed).join(", "))
-    if (declared !== found) return `its ${side} are not the declared ones: expected ${declared}, got ${found}`
+    if (declared !== found) return `its ${side} differ from the declaration: expected ${declared}, got ${found}`
   }
   if (maxBatchSize === ready.maxBatchSize) return undefined
-  return `its maxBatchSize is not the declared one: expected ${maxBatchSize}, got ${ready.maxBatchSize}`
+  return `its maxBatchSize differs from the declaration: expected ${maxBatchSize}, got ${ready.maxBatchSize}`
 }
 
 const printed = ({ name, datatype, dims, optional }: SpecMessage) =>

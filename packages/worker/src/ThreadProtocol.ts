@@ -31,7 +31,7 @@ export interface RequestMessage {
 }
 
 export interface ResponseMessage {
-  readonly outputs: ReadonlyArray<PackedTensor>
+  readonly outputs: ReadonlyArray<PackedTensor | undefined>
   readonly parameters: Parameters
 }
 

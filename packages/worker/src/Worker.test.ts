@@ -16,6 +16,7 @@ import type * as rowsHandler from "./RowsHandler.fixture.ts"
 import type * as scaleHandler from "./ScaleHandler.fixture.ts"
 import { Worker } from "./index.ts"
 import type * as unready from "./Unready.fixture.ts"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
 const module = (name: string) => new URL(`./${name}.fixture.ts`, import.meta.url)
 
@@ -101,7 +102,7 @@ describe("a handler in a thread", () => {
         inputs: [Tensor.make("BYTES", [1, 1], [new TextEncoder().encode("context")])],
         rows: 1,
         parameters: { a: 2n },
-        deadline: Date.now() + 60_000,
+        deadline: MonotonicTime.millis() + 60_000,
         requestedOutputs: ["ANSWER"],
       }
       const { outputs, parameters } = yield* infer(model.calls, request)
@@ -137,7 +138,7 @@ describe("a handler in a thread", () => {
     }),
   )
 
-  it.live("what a handler cannot recover from is that of its model", () =>
+  it.live("an unrecoverable error of a handler is that of its model", () =>
     Effect.gen(function* () {
       const { infer: call, model } = yield* running()
       assert.equal(yield* call("echo a"), "a")
@@ -190,7 +191,7 @@ describe("a handler in a thread", () => {
     }),
   )
 
-  it.live("is told which instance it is; requests go to whichever is free", () =>
+  it.live("receives its instance context; requests go to any free instance", () =>
     Effect.gen(function* () {
       const { infer: call, model } = yield* running({ instances: [{ count: 1 }, { kind: "GPU", gpus: [3] }] })
       const waiting = yield* Effect.forkChild(call("wait"), { startImmediately: true })
@@ -212,7 +213,7 @@ describe("a handler in a thread", () => {
     }),
   )
 
-  it.live("has the data that its module is given, which has to be what can be cloned", () =>
+  it.live("receives the data for its module, which must be cloneable", () =>
     Effect.gen(function* () {
       const { infer: call } = yield* running({ data: { labels: new Map([["a", 1n]]), bytes: Uint8Array.of(7) } })
       assert.equal(yield* call("data"), "{ labels: Map(1) { 'a' => 1n }, bytes: Uint8Array(1) [ 7 ] }")
@@ -221,7 +222,7 @@ describe("a handler in a thread", () => {
       const { message } = yield* Effect.flip(Layer.build(command({ data: () => {} })))
       assert.match(
         message,
-        /^cannot load model 'command' from .*: its worker thread does not start: .*could not be cloned/,
+        /^cannot load model 'command' from .*: the worker thread failed to start: .*could not be cloned/,
       )
     }),
   )
@@ -280,7 +281,7 @@ describe("a handler in a thread", () => {
 })
 
 describe("a thread that dies", () => {
-  it.live("fails its batch, says why, and is started again, whatever it died of", () =>
+  it.live("fails its batch with the reason, and is restarted after any cause", () =>
     Effect.gen(function* () {
       const { infer: call, model, log } = yield* running({ maxHeapBytes: 64 * 2 ** 20 })
       for (const [variant, reason] of [
@@ -292,7 +293,7 @@ describe("a thread that dies", () => {
         assert.equal(failure._tag, "ExecutionFailed")
         assert.equal(failure.message, `the worker thread of model 'command' died while it had this batch: ${reason}`)
         assert.isFalse(model.life.isReady())
-        yield* log.until(/has started again/)
+        yield* log.until(/has restarted/)
         yield* ready(model)
         assert.equal(yield* call("thread"), "false true 1")
       }
@@ -313,21 +314,21 @@ describe("a thread that dies", () => {
     }),
   )
 
-  it.live("too often in a row is not started again: the model says so, and refuses", () =>
+  it.live("too often in a row is not restarted: the model reports it, and refuses requests", () =>
     Effect.gen(function* () {
       const { infer: call, model, log } = yield* running({ restart: { times: 1, delay: 1 } })
       yield* Effect.flip(call("exit 1"))
-      yield* log.until(/has started again/)
+      yield* log.until(/has restarted/)
       yield* ready(model)
       yield* Effect.flip(call("exit 1"))
-      yield* log.until(/has failed for good, after 1 restarts in a row/)
+      yield* log.until(/has failed permanently after 1 restarts in a row/)
       assert.equal((yield* Effect.flip(call("echo a")))._tag, "ModelNotReady")
       assert.isFalse(model.life.isReady())
     }),
   )
 })
 
-describe("a call that nobody waits for any more", () => {
+describe("a cancelled call", () => {
   it.live("is interrupted in its thread, which goes on", () =>
     Effect.gen(function* () {
       const { infer: call, log } = yield* running()
@@ -351,8 +352,8 @@ describe("a call that nobody waits for any more", () => {
         const fiber = yield* Effect.forkChild(call("spin"), { startImmediately: true })
         yield* log.until(/begins/)
         yield* Fiber.interrupt(fiber)
-        yield* log.until(/a batch did not end after nobody waited for it any more/)
-        yield* log.until(/has started again/)
+        yield* log.until(/a cancelled batch did not end/)
+        yield* log.until(/has restarted/)
         yield* ready(model)
       }
       assert.equal(yield* call("thread"), "false true 1")
@@ -360,11 +361,11 @@ describe("a call that nobody waits for any more", () => {
   )
 })
 
-describe("what cannot be loaded", () => {
+describe("a failed load", () => {
   const failure = <Self>(layer: Layer.Layer<Self, Worker.WorkerLoadError>) =>
     Effect.map(Effect.flip(Effect.scoped(Layer.build(layer))), ({ message }) => message)
 
-  it.live("says why: no module, one that fails, no layer, another model, another signature, no weights", () =>
+  it.live("gives the reason: no module, one that fails, no layer, another model, another signature, no weights", () =>
     Effect.gen(function* () {
       const cannot = (name: string) => `cannot load model 'command' from '${module(name).href}': `
       assert.include(
@@ -378,15 +379,15 @@ describe("what cannot be loaded", () => {
       )
       assert.equal(
         yield* failure(Worker.layer()(Command, module("Command"))),
-        `${cannot("Command")}its default export is no layer of a model`,
+        `${cannot("Command")}its default export is not a model layer`,
       )
       assert.equal(
         yield* failure(Worker.layer()(Command, module("RowsHandler"))),
-        `${cannot("RowsHandler")}the layer that it exports provides no model 'command' version 1`,
+        `${cannot("RowsHandler")}its layer does not provide model 'command' version 1`,
       )
       assert.equal(
         yield* failure(Worker.layer()(OtherRows, module("RowsHandler"))),
-        `cannot load model 'rows' from '${module("RowsHandler").href}': its outputs are not the declared ones: ` +
+        `cannot load model 'rows' from '${module("RowsHandler").href}': its outputs differ from the declaration: ` +
           `expected y: FP32["n"], rows: INT64[1], got y: FP32["n"], rows: INT32[1]`,
       )
       assert.equal(
@@ -395,7 +396,7 @@ describe("what cannot be loaded", () => {
       )
       assert.include(
         yield* failure(Worker.layer()(Command, module("CommandHandler"), { execArgv: ["--max-old-space-size=64"] })),
-        `${cannot("CommandHandler")}its worker thread does not start: Initiated Worker with invalid execArgv flags: --max`,
+        `${cannot("CommandHandler")}the worker thread failed to start: Initiated Worker with invalid execArgv flags: --max`,
       )
       assert.include(
         yield* failure(Worker.layer()(Command, module("CommandHandler"), { maxHeapBytes: 16 * 2 ** 20 })),
@@ -404,18 +405,18 @@ describe("what cannot be loaded", () => {
     }),
   )
 
-  it.live("takes no longer than it may; what loads beside it is ended", () =>
+  it.live("times out; other loading threads are ended", () =>
     Effect.gen(function* () {
       const options = { instances: [{ kind: "GPU" }], startTimeout: "2 seconds" } as const
       const message = yield* failure(Worker.layer<typeof unready>()(Command, module("Unready"), options))
-      assert.match(message, /it was not ready after 2000 ms$/)
+      assert.match(message, /the worker thread was not ready after 2000 ms$/)
     }),
   )
 
   it.live("a cache of a decoupled model is refused when it is known to be one", () =>
     Effect.gen(function* () {
       const message = yield* failure(Worker.layer()(Count, module("CountHandler"), { responseCache: true }))
-      assert.match(message, /responseCache is not for a model with any number of responses$/)
+      assert.match(message, /responseCache requires a model that is not decoupled$/)
     }),
   )
 })

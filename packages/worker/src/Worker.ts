@@ -20,6 +20,7 @@ export type { RestartOptions } from "@nereid/core/internal/instance/Supervisor"
 export { WorkerData } from "./WorkerData.ts"
 export { WorkerLoadError } from "./WorkerLoadError.ts"
 
+/** Options of a model in worker threads. */
 export interface LayerOptions<I extends Fields = Fields> extends Provide.ServingOptions<I> {
   /**
    * Number of threads, or a list of groups of threads. Each thread has a separate handler, whose InstanceContext names
@@ -113,7 +114,7 @@ export const layer =
       decoupled = thread.decoupled
       if (!decoupled || cache === undefined) return thread
       yield* thread.stop
-      const reason = "responseCache is not for a model with any number of responses"
+      const reason = "responseCache requires a model that is not decoupled"
       return yield* WorkerLoadError.make(definition.name, url, reason)
     }, Effect.uninterruptible)
     const build = ({ details: instance }: InstancePlan.PlannedInstance) =>
@@ -141,7 +142,7 @@ type Fitting<Module, Self> = unknown extends Module
   ? unknown
   : Module extends HandlerModule<Self>
     ? unknown
-    : { readonly "the module's default export is no layer of this model": never }
+    : { readonly "the module's default export is not a layer of this model": never }
 
 type Settings = Omit<WorkerThread.ThreadOptions, "definition" | "module" | "instance">
 

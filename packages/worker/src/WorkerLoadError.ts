@@ -1,6 +1,7 @@
 /** Why a module does not become the instance of a model. */
 import { Data } from "effect"
 
+/** A worker's module cannot be loaded, or does not export a handler. */
 export class WorkerLoadError extends Data.TaggedError("WorkerLoadError")<{
   readonly model: string
   /** URL of the module. */

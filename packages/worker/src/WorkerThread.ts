@@ -20,6 +20,7 @@ import { type MetricMessage, ThreadMetrics } from "./ThreadMetrics.ts"
 import * as WorkerLoadError from "./WorkerLoadError.ts"
 import type { FromThread, OutcomeMessage, ResponseMessage, ThreadStart, ToThread } from "./ThreadProtocol.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
 export interface ThreadOptions {
   readonly definition: Definition<Fields, Fields>
@@ -52,14 +53,17 @@ export const start = Effect.fn("WorkerThread.start")(function* (options: ThreadO
     try {
       worker = spawn(options)
     } catch (error) {
-      return fail(`its worker thread does not start: ${errorMessage(error)}`)
+      return fail(`the worker thread failed to start: ${errorMessage(error)}`)
     }
     let reason: string | undefined
     const end = (problem: string) => {
       reason = problem
       void worker.terminate()
     }
-    const timer = setTimeout(() => end(`it was not ready after ${options.startTimeout} ms`), options.startTimeout)
+    const timer = setTimeout(
+      () => end(`the worker thread was not ready after ${options.startTimeout} ms`),
+      options.startTimeout,
+    )
     const metrics = new ThreadMetrics(options.instance, Context.get(context, Metric.MetricRegistry))
     const measure = (message: MetricMessage) => {
       try {
@@ -174,7 +178,7 @@ export class WorkerThread implements Supervised {
     const number = this.#next++
     const parcel = new TensorBufferWriter()
     const clock = Context.get(this.#context, Clock.Clock)
-    const now = clock.currentTimeMillisUnsafe()
+    const now = MonotonicTime.millis(clock)
     const requests = batch.requests.map(({ id, inputs, rows, parameters, deadline, requestedOutputs = [] }) => ({
       id,
       inputs: inputs.map((tensor) => tensor && parcel.add(tensor)),
@@ -278,7 +282,7 @@ export class WorkerThread implements Supervised {
   #exit(reason: string): void {
     this.#state = "exited"
     this.#metrics.release()
-    const cause = this.#wasEnded ? "a batch did not end after nobody waited for it any more" : reason
+    const cause = this.#wasEnded ? "a cancelled batch did not end" : reason
     for (const number of this.#inFlight.keys()) this.#take(number)?.settle(Exit.fail(this.#died(cause)))
     Deferred.doneUnsafe(this.exited, Effect.succeed(cause))
   }
@@ -296,6 +300,6 @@ export class WorkerThread implements Supervised {
 }
 
 const unpacked = (buffer: ArrayBuffer, { outputs, parameters }: ResponseMessage): Response => ({
-  outputs: outputs.map((tensor) => unpack(buffer, tensor)),
+  outputs: outputs.map((tensor) => tensor && unpack(buffer, tensor)),
   parameters,
 })

@@ -1,5 +1,5 @@
 /** Worker thread of one instance: loads the module, executes batches until "Stop", and releases the module's layer. */
-import { Cause, Effect, Exit, Layer, Logger, Scope } from "effect"
+import { Cause, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
 import { inspect } from "node:util"
 import { MetricSink } from "@nereid/core/internal/metrics/MetricSink"
@@ -14,7 +14,7 @@ const { module, instance, data }: ThreadStart = workerData
 const post = (message: FromThread, transfer: ReadonlyArray<ArrayBuffer> = []) =>
   parentPort?.postMessage(message, [...transfer])
 
-/** Forwards log messages to the logger of the main thread. */
+/** Forwards log messages of all levels to the logger of the main thread, whose settings may change. */
 const logging = Logger.layer([
   Logger.make(({ cause, logLevel, message }) => {
     const parts = (Array.isArray(message) ? message : [message]).map((part) =>
@@ -43,6 +43,7 @@ const build = Effect.flatMap(Layer.build(logging), (context) =>
   load(module, instance).pipe(
     Effect.provideService(MetricSink, metrics.declare),
     Effect.provideService(WorkerData, data),
+    Effect.provideService(References.MinimumLogLevel, "Trace"),
     Effect.provideContext(context),
   ),
 )

@@ -6,7 +6,7 @@ import type { Parameters } from "@nereid/core/internal/request/Request"
 import { emptyFinalResponse } from "@nereid/core/internal/wire/KnownParameters"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Address } from "../target/Address.ts"
-import type { Endpoint } from "../target/Endpoint.ts"
+import type { ServerUrl } from "@nereid/core/internal/wire/ServerUrl"
 import * as GrpcModel from "../grpc/GrpcModel.ts"
 import * as HttpModel from "../http1/HttpModel.ts"
 import * as InputFile from "../request/InputFile.ts"
@@ -19,7 +19,7 @@ import * as Random from "@nereid/core/internal/synthetic/Random"
 import * as ServerCounters from "../target/ServerCounters.ts"
 
 export interface BenchmarkOptions {
-  readonly endpoint: Endpoint
+  readonly endpoint: ServerUrl
   /** TLS options for a secure endpoint. */
   readonly tls: NonNullable<Address["tls"]>
   readonly protocol: Protocol
@@ -109,6 +109,6 @@ const requestsOf = (
     id: "",
     parameters: { ...request.parameters, ...parameters, ...streamParameters },
   }))
-  if (first === undefined) throw new Error("there is no request to send")
+  if (first === undefined) throw new Error("there are no requests to send")
   return [first, ...others]
 }

@@ -54,13 +54,13 @@ it("each request's reply has its length", async () => {
   expect(responses).toHaveLength(1)
 })
 
-it("lengths that differ from one time to the next are not checked, and that is said", async () => {
+it("does not check lengths that differ between equal requests, and reports it", async () => {
   const { requests, remarks } = await tryRequests({ lengths: [24, 25] })
   expect(requests.map(({ replyLength }) => replyLength)).toEqual([undefined, undefined])
-  expect(remarks).toEqual(["replies to the same request differ in length, so lengths are not checked: 24 and 25"])
+  expect(remarks).toEqual(["responses to the same request have 24 and 25 bytes, so lengths are not checked"])
 })
 
-it("lengths that say nothing are not asked for", async () => {
+it("does not repeat requests whose lengths are not checked", async () => {
   expect((await tryRequests({}, false)).requests.map(({ replyLength }) => replyLength)).toEqual([undefined, undefined])
 })
 
@@ -81,25 +81,21 @@ it.each<readonly [string, Reply, string]>([
   [
     "bytes that do not fill the shape",
     { outputs: [{ ...good, bytes: new Uint8Array(20) }] },
-    "the output 'OUT' of the reply: expected 24 bytes for FP32[3,2], got 20",
+    "the output 'OUT' of the response: expected 24 bytes for FP32[3,2], got 20",
   ],
-  [
-    "a datatype that nobody knows",
-    { outputs: [{ ...good, datatype: "FP8" }] },
-    "has the datatype FP8, which nobody knows",
-  ],
+  ["an unknown datatype", { outputs: [{ ...good, datatype: "FP8" }] }, "has the unknown datatype FP8"],
   ["several responses", { responses: 2 }, "2 responses to a request, expected one"],
-])("%s are no good reply", async (_, reply, message) => {
+])("refuses a response with %s", async (_, reply, message) => {
   await expect(tryRequests(reply)).rejects.toThrow(message)
 })
 
-it("what differs from the model's description is said", async () => {
+it("reports differences from the model metadata", async () => {
   const outputs = [
     { ...good, shape: [6], bytes: good.bytes },
     { ...good, name: "MORE" },
   ]
   expect((await tryRequests({ outputs })).remarks).toEqual([
-    "the output 'OUT' of the reply is FP32[6], and FP32[-1,2] in the model's description",
-    "the output 'MORE' of the reply is not in the model's description",
+    "the output 'OUT' of the response is FP32[6], but FP32[-1,2] in the model metadata",
+    "the output 'MORE' of the response is not in the model metadata",
   ])
 })

@@ -39,9 +39,7 @@ export const run = async (
     // Sent twice: a length that differs then may differ at any time.
     const repeated = await client.infer(request)
     if (repeated.length === length) return { expected: { request, replyLength: length }, responses }
-    remarks.add(
-      `replies to the same request differ in length, so lengths are not checked: ${length} and ${repeated.length}`,
-    )
+    remarks.add(`responses to the same request have ${length} and ${repeated.length} bytes, so lengths are not checked`)
     return { expected: { request, replyLength: undefined }, responses }
   }
   const [first, ...others] = requests
@@ -60,17 +58,16 @@ export const run = async (
 /** @throws Error for what cannot be right; gives what only differs from the description. */
 const check = ({ outputs }: WireResponse, model: ModelTraits): ReadonlyArray<string> =>
   outputs.flatMap(({ name, datatype, shape, bytes }) => {
-    const subject = `the output '${name}' of the reply`
-    if (!isDataType(datatype)) throw new Error(`${subject} has the datatype ${datatype}, which nobody knows`)
+    const subject = `the output '${name}' of the response`
+    if (!isDataType(datatype)) throw new Error(`${subject} has the unknown datatype ${datatype}`)
     const problem = sizeProblem(new TypedTensor(datatype, shape, bytes))
     if (problem !== undefined) throw new Error(`${subject}: ${problem}`)
     const described = model.outputs.find((output) => output.name === name)
-    if (described === undefined)
-      return model.outputs.length === 0 ? [] : [`${subject} is not in the model's description`]
+    if (described === undefined) return model.outputs.length === 0 ? [] : [`${subject} is not in the model metadata`]
     const fits =
       described.datatype === datatype &&
       described.shape.length === shape.length &&
       described.shape.every((extent, axis) => extent === -1 || extent === shape[axis])
     const [got, expected] = [print(datatype, shape), print(described.datatype, described.shape)]
-    return fits ? [] : [`${subject} is ${got}, and ${expected} in the model's description`]
+    return fits ? [] : [`${subject} is ${got}, but ${expected} in the model metadata`]
   })

@@ -6,7 +6,7 @@ import { Http2Connection } from "../http2/Http2Connection.ts"
 import * as GrpcRequest from "./GrpcRequest.ts"
 import * as ReplyProblem from "./ReplyProblem.ts"
 
-/** A call that the server has answered with an error, or not at all. */
+/** A call that the server answered with an error, or did not answer. */
 export class GrpcCallError extends Error {
   /** Number of the gRPC status; undefined if the server sent none. */
   readonly status: number | undefined
@@ -49,14 +49,14 @@ export class GrpcClient {
           head ??= headers
           const problem = wrong ?? (last ? ReplyProblem.ofTrailers(headers) : undefined)
           if (problem !== undefined) fail(problem, status)
-          else if (last && !reader.isBetween) fail("the server sent no whole message")
+          else if (last && !reader.isBetween) fail("the response contains no complete message")
           else if (last) resolve(messages)
         },
         onData: (part, last) => {
           reader.add(part)
           while (reader.next()) messages.push(Buffer.from(reader.bytes.subarray(reader.start, reader.end)))
           if (reader.refusal !== undefined) fail(ReplyProblem.compressed)
-          else if (last) fail("a reply without trailers")
+          else if (last) fail("the response has no trailers")
         },
         onAbort: (reason) => fail(reason),
       },
@@ -64,7 +64,7 @@ export class GrpcClient {
       true,
       fields,
     )
-    const timer = setTimeout(() => fail(`no reply within ${callTimeout / 1000} s`), callTimeout)
+    const timer = setTimeout(() => fail(`no response within ${callTimeout / 1000} s`), callTimeout)
     return promise.finally(() => clearTimeout(timer))
   }
 

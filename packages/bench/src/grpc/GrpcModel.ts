@@ -85,7 +85,7 @@ const streamMessage = (request: WireRequest): { readonly message: Uint8Array; re
 const unaryReplyOf = (messages: ReadonlyArray<Uint8Array>): ModelReply => {
   const [message, ...others] = messages
   if (message === undefined || others.length > 0) {
-    throw new Error(`ModelInfer: ${messages.length} messages in the reply, expected one`)
+    throw new Error(`ModelInfer: ${messages.length} messages in the response, expected one`)
   }
   return { responses: [InferMessage.decode(message)], length: message.length }
 }
@@ -94,7 +94,8 @@ const replyOf = (messages: ReadonlyArray<Uint8Array>): ModelReply => {
   const responses = messages.map((bytes) => {
     const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, bytes)
     if (errorMessage !== "") throw new Error(`ModelStreamInfer: ${errorMessage}`)
-    if (inferResponse === undefined) throw new Error("ModelStreamInfer: a reply without a response")
+    if (inferResponse === undefined)
+      throw new Error("ModelStreamInfer: the message has neither a response nor an error")
     return InferMessage.decode(toBinary(ModelInferResponseSchema, inferResponse))
   })
   return { responses, length: messages[0]?.length ?? 0 }

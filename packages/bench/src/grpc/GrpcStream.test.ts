@@ -60,7 +60,7 @@ const load = async (stream: (call: ServerDuplexStream<Buffer, Buffer>) => void, 
   return { ...measured, problems: Object.fromEntries(measured.problems.messages) }
 }
 
-it("each request has an id of its own, and its reply is found by it in any order", async () => {
+it("matches responses to requests by id, in any order", async () => {
   const ids: Array<string> = []
   const measured = await load(
     (call) => {
@@ -97,7 +97,7 @@ it("replies without ids are taken in the order of the requests", async () => {
   expect(measured).toMatchObject({ requests: 100, problems: {} })
 })
 
-it("a request to a decoupled model ends with the reply that says so", async () => {
+it("a request to a decoupled model ends with its final response", async () => {
   let replies = 0
   const measured = await load(
     (call) =>
@@ -114,7 +114,7 @@ it("a request to a decoupled model ends with the reply that says so", async () =
   expect(replies).toBe(150)
 })
 
-it("an error is told in its words, and the stream goes on", async () => {
+it("reports the message of an error, and continues the stream", async () => {
   let count = 0
   const measured = await load(
     (call) =>
@@ -131,7 +131,7 @@ it("a length that differs is a problem", async () => {
   const { problems } = await load((call) =>
     call.on("data", (request: Buffer) => call.write(encode(response(idOf(request), new Uint8Array(9))))),
   )
-  expect(problems).toEqual({ "26 bytes of reply, expected 25": 16 })
+  expect(problems).toEqual({ "the response has 26 bytes, expected 25": 16 })
 })
 
 it("a reply to no request ends its stream, and what waits on it", async () => {
@@ -139,7 +139,7 @@ it("a reply to no request ends its stream, and what waits on it", async () => {
     requests: 8,
     lanes: 1,
   })
-  expect(problems).toEqual({ 'a reply to no request: its id is "?"': 8 })
+  expect(problems).toEqual({ 'the response matches no request: its id is "?"': 8 })
 })
 
 it("a stream that the server ends is opened again; what waited on it has its status", async () => {

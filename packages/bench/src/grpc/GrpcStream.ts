@@ -24,6 +24,7 @@ const beginning = 4096
 /** Size above which a message is sent without a copy, except for its beginning with the id. */
 const copied = 4096
 
+/** A message to send, and the expected length of its reply. */
 export interface StreamRequest {
   /** A ModelInferRequest whose id is `idPlaceholder`. */
   readonly message: Uint8Array
@@ -33,6 +34,7 @@ export interface StreamRequest {
   readonly replyLength: number | undefined
 }
 
+/** Options of streams. `metadata` is sent when a stream opens. */
 export interface StreamOptions {
   readonly metadata?: Readonly<Record<string, string>>
   /** Requests, sent in turn. */
@@ -43,8 +45,10 @@ export interface StreamOptions {
   readonly hasIds: boolean
 }
 
+/** Path of the RPC, with its service. */
 export const path = `${GrpcRequest.service}/ModelStreamInfer`
 
+/** Makes a target with one stream per connection. The number of requests in flight on a stream is unlimited. */
 export const target = (address: Address, options: StreamOptions): Target => {
   const fields = GrpcRequest.fields(address, path, options.metadata ?? {})
   const [first, ...others] = options.requests.map(prepare)
@@ -158,12 +162,13 @@ class StreamConnection implements Connection {
   /** Reads a message of `length` bytes, of which only the beginning may be present. */
   #onMessage(bytes: Buffer, start: number, end: number, length: number): void {
     const reply = StreamReply.read(bytes, start, end)
-    if (reply === undefined) return this.#end("a reply that is no ModelStreamInferResponse", false)
+    if (reply === undefined) return this.#end("the message is not a ModelStreamInferResponse", false)
     const [oldest = -1] = this.#options.hasIds ? [Number(reply.id || -1)] : this.#waiting.keys()
     const waiting = this.#waiting.get(oldest)
     if (waiting === undefined) {
       // A failed decoupled model may send further replies.
-      if (!this.#options.decoupled) this.#end(`a reply to no request: its id is ${JSON.stringify(reply.id)}`, false)
+      if (!this.#options.decoupled)
+        this.#end(`the response matches no request: its id is ${JSON.stringify(reply.id)}`, false)
       return
     }
     const failed = reply.error !== ""

@@ -62,7 +62,7 @@ describe("to grpc-js", () => {
     })
   })
 
-  it("a refusal is told with its code and its words", async () => {
+  it("reports the code and message of a refusal", async () => {
     const address = await serve({
       unary: (_, callback) => callback({ code: status.INVALID_ARGUMENT, details: "no such input: ünknown" }),
     })
@@ -72,7 +72,7 @@ describe("to grpc-js", () => {
     })
   })
 
-  it("an unknown method is told", async () => {
+  it("reports an unknown method", async () => {
     const { problems } = await load(await serve({ stream: (call) => call.end() }), {})
     expect(problems).toEqual({ [`UNIMPLEMENTED: The server does not implement the method ${path}`]: 1 })
   })
@@ -94,32 +94,32 @@ it("a reply in pieces is one reply", async () => {
 })
 
 it.each<readonly [string, Partial<RawReply>, string]>([
-  ["a length that differs", { ...good, body: GrpcRequest.frame(Buffer.from("no")) }, "2 bytes of reply, expected 5"],
-  ["no status", { ...good, trailers: { "x-status": "0" } }, "a reply without grpc-status"],
-  ["no trailers", { ...good, trailers: {} }, "a reply without trailers"],
+  [
+    "a length that differs",
+    { ...good, body: GrpcRequest.frame(Buffer.from("no")) },
+    "the response has 2 bytes, expected 5",
+  ],
+  ["no status", { ...good, trailers: { "x-status": "0" } }, "the response has no grpc-status"],
+  ["no trailers", { ...good, trailers: {} }, "the response has no trailers"],
   ["another HTTP status", { ...good, status: 502 }, "HTTP status 502"],
   ["another type", { ...good, type: "text/html" }, 'content-type "text/html", which is not gRPC'],
   [
     "a compressed message",
     { ...good, body: Buffer.from("01000000056869202121", "hex") },
-    "a compressed reply, which was not asked for",
+    "the response is compressed, but the client accepts no compression",
   ],
-  ["no message", { ...good, body: Buffer.alloc(0) }, "a reply that ends after 0 of 0 bytes"],
+  ["no message", { ...good, body: Buffer.alloc(0) }, "the response ends after 0 of 0 bytes"],
   [
     "half a message",
     { ...good, body: GrpcRequest.frame(Buffer.from("hello")).subarray(0, 8) },
-    "a reply that ends after 3 of 5 bytes",
+    "the response ends after 3 of 5 bytes",
   ],
   [
     "two messages",
     { ...good, body: Buffer.concat([1, 2].map(() => GrpcRequest.frame(Buffer.from("hello")))) },
-    "more than one message in a reply",
+    "the response contains more than one message",
   ],
-  [
-    "a code that nobody knows",
-    { ...good, trailers: { "grpc-status": "99", "grpc-message": "50%" } },
-    "grpc-status 99: 50%",
-  ],
+  ["an unknown code", { ...good, trailers: { "grpc-status": "99", "grpc-message": "50%" } }, "grpc-status 99: 50%"],
 ])("a reply with %s is a problem", async (_, raw, problem) => {
   const address = await serveHttp2((stream) => reply(stream, raw))
   expect(await load(address, { replyLength: 5, requests: 2 })).toMatchObject({
@@ -128,7 +128,7 @@ it.each<readonly [string, Partial<RawReply>, string]>([
   })
 })
 
-it("a server that ends its connections now and then is asked on new ones", async () => {
+it("reconnects to a server that closes connections", async () => {
   let count = 0
   const address = await serveHttp2((stream) => {
     if (++count % 10 === 0) stream.session?.close()
@@ -150,6 +150,6 @@ it("replies that never come are given up", async () => {
   const address = await serveHttp2(() => {})
   expect(await load(address, { requests: 5, patience: 20 })).toMatchObject({
     requests: 0,
-    problems: { "no reply within 0.02 s": 5 },
+    problems: { "no response within 0.02 s": 5 },
   })
 })

@@ -19,6 +19,7 @@ export interface UnaryRequest {
   readonly replyLength: number | undefined
 }
 
+/** Options of unary calls. `path` is the RPC with its service, such as `/inference.GRPCInferenceService/ModelInfer`. */
 export interface UnaryOptions {
   readonly path: string
   readonly metadata?: Readonly<Record<string, string>>
@@ -26,6 +27,7 @@ export interface UnaryOptions {
   readonly requests: readonly [UnaryRequest, ...ReadonlyArray<UnaryRequest>]
 }
 
+/** Makes a target of unary calls. The number of calls in flight on a connection is unlimited. */
 export const target = (address: Address, { path, metadata = {}, requests }: UnaryOptions): Target => {
   const fields = GrpcRequest.fields(address, path, metadata)
   const [first, ...others] = requests.map(({ message, replyLength }): Prepared => ({
@@ -114,7 +116,7 @@ class UnaryReply implements Http2StreamHandler {
     if (this.#length === undefined && this.#reader === undefined && isWhole(part, Infinity)) {
       this.#length = part.length - prefixLength
     } else if (part.length > 0) this.#read(part)
-    if (last) this.#replies.onReply(this.#startedAt, this.#problem ?? "a reply without trailers")
+    if (last) this.#replies.onReply(this.#startedAt, this.#problem ?? "the response has no trailers")
   }
 
   onAbort(reason: string, unseen: boolean): void {
@@ -132,7 +134,8 @@ class UnaryReply implements Http2StreamHandler {
     if (reader.next()) {
       this.#length = reader.length
       this.#hasMore = !reader.isBetween
-    } else if (reader.refusal !== undefined) this.#problem ??= "a compressed reply, which was not asked for"
+    } else if (reader.refusal !== undefined)
+      this.#problem ??= "the response is compressed, but the client accepts no compression"
   }
 
   #finish(trailers: Headers): void {
@@ -147,8 +150,10 @@ class UnaryReply implements Http2StreamHandler {
   #messageProblem(): string | undefined {
     const length = this.#length
     if (length === undefined) {
-      return `a reply that ends after ${this.#reader?.received ?? 0} of ${this.#reader?.length ?? 0} bytes`
+      return `the response ends after ${this.#reader?.received ?? 0} of ${this.#reader?.length ?? 0} bytes`
     }
-    return this.#hasMore ? "more than one message in a reply" : ReplyLength.problem(length, this.#replyLength)
+    return this.#hasMore
+      ? "the response contains more than one message"
+      : ReplyLength.problem(length, this.#replyLength)
   }
 }

@@ -16,10 +16,10 @@ export const ofHead = (headers: Headers): string | undefined => {
 export const ofTrailers = (trailers: Headers): string | undefined => {
   const status = trailers.get("grpc-status")
   if (status === "0") return undefined
-  if (status === undefined) return "a reply without grpc-status"
+  if (status === undefined) return "the response has no grpc-status"
   const { code, message } = GrpcStatus.read(status, trailers.get("grpc-message"))
   return `${codeName(code) ?? `grpc-status ${code}`}${message === "" ? "" : `: ${message}`}`
 }
 
 /** The problem of a message that its reader refuses. Readers of replies have no size limit, so it is compressed. */
-export const compressed = "a compressed message, which was not asked for"
+export const compressed = "the server sent a compressed message, but the client accepts no compression"

@@ -44,7 +44,7 @@ it("reads what a message was made of, also where only its beginning is there", (
   )
 })
 
-it("never fails on bytes that are none", () => {
+it("never throws on malformed bytes", () => {
   fc.assert(
     fc.property(fc.uint8Array(), (bytes) => {
       StreamReply.read(Buffer.from(bytes), 0, bytes.length)

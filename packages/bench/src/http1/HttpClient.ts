@@ -26,7 +26,7 @@ export const send = async (address: Address.Address, request: HttpRequest.HttpRe
   socket.on("end", () => {
     if (!reader.end()) fail("the server closed the connection")
   })
-  const timer = setTimeout(() => fail(`no reply within ${callTimeout / 1000} s`), callTimeout)
+  const timer = setTimeout(() => fail(`no response within ${callTimeout / 1000} s`), callTimeout)
   socket.write(HttpRequest.encode(address, request))
   return promise.finally(() => {
     clearTimeout(timer)

@@ -75,7 +75,7 @@ it("replies in chunks have their length too", async () => {
   expect(await load(address, { requests: 40 })).toMatchObject({ requests: 40, problems: {}, reconnections: 0 })
 })
 
-it("a server that closes after every reply is asked on new connections", async () => {
+it("reconnects to a server that closes after every response", async () => {
   const address = await serve((request, response) => {
     response.setHeader("connection", "close")
     echo(request, response)
@@ -83,7 +83,7 @@ it("a server that closes after every reply is asked on new connections", async (
   expect(await load(address, { requests: 20 })).toMatchObject({ requests: 20, problems: {}, reconnections: 16 })
 })
 
-it("a server that closes after some replies is asked on new connections", async () => {
+it("reconnects to a server that closes after some responses", async () => {
   const address = await serve(echo, (server) => (server.maxRequestsPerSocket = 3))
   expect(await load(address, { requests: 60 })).toMatchObject({ requests: 60, problems: {} })
 })
@@ -112,7 +112,7 @@ it.each<readonly [string, RequestListener, string]>([
   ],
   ["a page", (_, response) => response.writeHead(502).end("<p>Bad Gateway</p>"), "HTTP status 502: <p>Bad Gateway</p>"],
   ["no words", (_, response) => response.writeHead(503).end(), "HTTP status 503"],
-  ["a length that differs", (_, response) => response.end("no"), "2 bytes of reply, expected 5"],
+  ["a length that differs", (_, response) => response.end("no"), "the response has 2 bytes, expected 5"],
   ["no reply", (request) => request.socket.destroy(), "the server closed the connection"],
 ])("a reply with %s is a problem", async (_, listener, problem) => {
   const { requests, problems } = await load(await serve(listener), { requests: 8 })
@@ -128,9 +128,9 @@ it("a refusal before the request is all sent is one reply, not two", async () =>
 
 it("replies that never come are given up", async () => {
   const { problems } = await load(await serve(() => {}), { patience: 20 })
-  expect(problems).toEqual({ "no reply within 0.02 s": 4 })
+  expect(problems).toEqual({ "no response within 0.02 s": 4 })
 })
 
-it("a server that is not there is told at once", async () => {
+it("reports an unreachable server immediately", async () => {
   await expect(load({ host: "127.0.0.1", port: 1 }, {})).rejects.toThrow("cannot connect to 127.0.0.1:1: ")
 })

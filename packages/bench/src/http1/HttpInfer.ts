@@ -10,12 +10,14 @@ import * as ReplyLength from "../target/ReplyLength.ts"
 import * as HttpRequest from "./HttpRequest.ts"
 import { type HttpReply, ReplyReader } from "./ReplyReader.ts"
 
+/** A request to send, and the expected length of its reply. */
 export interface InferRequest {
   readonly request: HttpRequest.HttpRequest
   /** Bytes of the reply's body; undefined for any length. */
   readonly replyLength: number | undefined
 }
 
+/** Makes a target of HTTP/1.1 requests, which are sent in turn. A connection has one request in flight. */
 export const target = (
   address: Address.Address,
   requests: readonly [InferRequest, ...ReadonlyArray<InferRequest>],
@@ -77,14 +79,14 @@ class HttpConnection implements Connection {
   }
 
   #onData(chunk: Buffer): void {
-    if (this.#startedAt === undefined) return this.#lose("a reply to no request")
+    if (this.#startedAt === undefined) return this.#lose("the server sent a response without a request")
     const problem = this.#reader.read(chunk)
     if (problem !== undefined) this.#lose(problem)
   }
 
   #onReply(reply: HttpReply): void {
     const startedAt = this.#startedAt
-    if (startedAt === undefined) return this.#lose("a reply to no request")
+    if (startedAt === undefined) return this.#lose("the server sent a response without a request")
     this.#startedAt = undefined
     this.#hasReplied = true
     // If a refusal comes before the request is sent completely, the rest would precede the next request.

@@ -56,19 +56,19 @@ it("a server with both, behind a path, asked for a version", async () => {
   expect(await client.statistics()).toMatchObject({ modelStats: [{ name: "my net", inferenceCount: 5n }] })
 })
 
-it("an unknown model, and an unknown datatype, are told", async () => {
+it("reports an unknown model and an unknown datatype", async () => {
   await expect(model(await serve({})).metadata()).rejects.toThrow(/^GET \/v2\/models\/my%20net: HTTP status 404: /)
   const client = model(
     await serve({ "GET /v2/models/my%20net": { name: "my net", inputs: [{ ...tensor, datatype: "FP8" }] } }),
   )
   const metadata = await client.metadata()
-  expect(() => ModelTraits.make(metadata, undefined)).toThrow(
-    "'in' of the model has the datatype FP8, which nobody knows",
-  )
+  expect(() => ModelTraits.make(metadata, undefined)).toThrow("'in' of the model has the unknown datatype FP8")
 })
 
-it("a datatype that has no form as text is told", async () => {
+it("reports a datatype that JSON cannot represent", async () => {
   const inputs = [{ name: "in", datatype: "FP16", shape: [1], bytes: new Uint8Array(2) }]
   const request = { modelName: "m", modelVersion: "", id: "", parameters: {}, inputs, outputs: [] }
-  await expect(model(await serve({})).infer(request)).rejects.toThrow("the inputs in (FP16) cannot all be sent as text")
+  await expect(model(await serve({})).infer(request)).rejects.toThrow(
+    "the inputs in (FP16) cannot be sent as JSON: use binary tensors",
+  )
 })

@@ -40,7 +40,7 @@ export const make = (address: Address, { model, json, path, headers }: HttpModel
     if (json) {
       const body = Result.getOrThrowWith(BinaryExtension.encodeJsonRequest(request), () => {
         const inputs = request.inputs.map(({ name, datatype }) => `${name} (${datatype})`).join(", ")
-        return new Error(`the inputs ${inputs} cannot all be sent as text: send them as binary data`)
+        return new Error(`the inputs ${inputs} cannot be sent as JSON: use binary tensors`)
       })
       return { ...inferRequest, headers: { "content-type": "application/json", ...headers }, body }
     }
@@ -62,7 +62,7 @@ export const make = (address: Address, { model, json, path, headers }: HttpModel
       if (problem !== undefined) throw new Error(`POST ${base}/infer: ${problem}`)
       const response = BinaryExtension.parseHeaderLength(header(reply.head, BinaryExtension.headerLengthHeader)).pipe(
         Result.flatMap((length) => BinaryExtension.decodeResponse(reply.body, length)),
-        Result.getOrThrowWith(({ message }) => new Error(`POST ${base}/infer: the reply cannot be read: ${message}`)),
+        Result.getOrThrowWith(({ message }) => new Error(`POST ${base}/infer: cannot decode the response: ${message}`)),
       )
       return { responses: [response], length: reply.length }
     },

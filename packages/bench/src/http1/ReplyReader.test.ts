@@ -61,16 +61,16 @@ it.each(replies)("reads a reply with %s, however it is cut", (_, text, expected)
 })
 
 it.each([
-  ["another protocol", "SSH-2.0-x\r\n\r\n", "no HTTP/1.1"],
-  ["no length", "HTTP/1.1 200 OK\r\ncontent-length: 1e3\r\n\r\n", "a content-length of 1e3"],
-  ["no chunk", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nx\r\n", 'a chunk of the size "x"'],
+  ["another protocol", "SSH-2.0-x\r\n\r\n", "not an HTTP/1.1 response"],
+  ["no length", "HTTP/1.1 200 OK\r\ncontent-length: 1e3\r\n\r\n", "invalid content-length: 1e3"],
+  ["no chunk", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nx\r\n", 'invalid chunk size: "x"'],
   ["a chunk too long", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nxy\r\n", "longer than its size"],
-  ["two replies", "HTTP/1.1 204\r\n\r\nHTTP/1.1 204\r\n\r\n", "more than one reply"],
-  ["an endless head", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}`, "a head of more than"],
+  ["two replies", "HTTP/1.1 204\r\n\r\nHTTP/1.1 204\r\n\r\n", "more than one response to a request"],
+  ["an endless head", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}`, "the response head has more than"],
   [
     "an endless line",
     `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${"0".repeat(70_000)}`,
-    "a line of more than",
+    "a line of the chunked body has more than",
   ],
 ])("refuses %s", (_, text, message) => {
   expect(all(text).problem).toContain(message)

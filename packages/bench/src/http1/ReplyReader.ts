@@ -61,7 +61,7 @@ export class ReplyReader {
       if (this.#head === undefined) {
         const end = bytes.indexOf("\r\n\r\n")
         if (end < 0) {
-          if (bytes.length > maxHeadBytes) return `a head of more than ${maxHeadBytes} bytes`
+          if (bytes.length > maxHeadBytes) return `the response head has more than ${maxHeadBytes} bytes`
           break
         }
         const head = this.#readHead(bytes.subarray(0, end))
@@ -80,7 +80,7 @@ export class ReplyReader {
         if (this.#left === 0) this.#finish()
       }
       // Requests go one at a time, so nothing follows a reply.
-      if (this.#head === undefined && bytes.length > 0) return "more than one reply to a request"
+      if (this.#head === undefined && bytes.length > 0) return "more than one response to a request"
     }
     // A view on what is read, which is overwritten later.
     if (bytes.length > 0) this.#rest = Buffer.from(bytes)
@@ -98,12 +98,12 @@ export class ReplyReader {
     if (this.#known?.bytes.equals(bytes) === true) return this.#known
     const text = bytes.toString("latin1")
     const [, version, code] = /^HTTP\/1\.([01]) (\d{3})(?: |\r\n|$)/.exec(text) ?? []
-    if (code === undefined) return `no HTTP/1.1: ${JSON.stringify(text.slice(0, 40))}`
+    if (code === undefined) return `not an HTTP/1.1 response: ${JSON.stringify(text.slice(0, 40))}`
     const status = Number(code)
     const connection = header(text, "connection")?.toLowerCase() ?? ""
     const persists = version === "1" ? !connection.includes("close") : connection.includes("keep-alive")
     const length = bodyLength(status, text)
-    if (length === undefined) return `a content-length of ${header(text, "content-length")}`
+    if (length === undefined) return `invalid content-length: ${header(text, "content-length")}`
     this.#known = { bytes: Buffer.from(bytes), text, status, keepsAlive: persists && length !== "end", length }
     return this.#known
   }
@@ -138,15 +138,15 @@ export class ReplyReader {
     }
     const end = bytes.indexOf("\r\n")
     if (end < 0)
-      return bytes.length > maxHeadBytes ? `a line of more than ${maxHeadBytes} bytes in a body of chunks` : undefined
+      return bytes.length > maxHeadBytes ? `a line of the chunked body has more than ${maxHeadBytes} bytes` : undefined
     const line = bytes.toString("latin1", 0, end)
     if (this.#next === "size") {
       const size = /^([0-9a-f]{1,12})[ \t]*(?:;|$)/i.exec(line)?.[1]
-      if (size === undefined) return `a chunk of the size ${JSON.stringify(line.slice(0, 40))}`
+      if (size === undefined) return `invalid chunk size: ${JSON.stringify(line.slice(0, 40))}`
       this.#left = Number.parseInt(size, 16)
       this.#next = this.#left === 0 ? "trailers" : "data"
     } else if (this.#next === "line end") {
-      if (end > 0) return "a chunk that is longer than its size"
+      if (end > 0) return "a chunk is longer than its size"
       this.#next = "size"
     } else if (end === 0) this.#finish()
     return bytes.subarray(end + 2)

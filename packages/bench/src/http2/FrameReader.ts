@@ -40,7 +40,7 @@ export class FrameReader {
       const stream = bytes.readUInt32BE(offset + 5) & 0x7fff_ffff
       const start = offset + headLength
       if (length > defaults.frameSize) {
-        throw new FrameError(`a frame of ${length} bytes, at most ${defaults.frameSize} were allowed`)
+        throw new FrameError(`a frame has ${length} bytes, at most ${defaults.frameSize} are allowed`)
       }
       if (type === Type.DATA) {
         const padded = (flags & Flag.PADDED) !== 0
@@ -50,7 +50,8 @@ export class FrameReader {
         this.#last = (flags & Flag.END_STREAM) !== 0
         this.#padding = padded ? (bytes[start] ?? 0) : 0
         this.#payload = length - lengthBytes - this.#padding
-        if (this.#payload < 0) throw new FrameError(`${this.#padding} bytes of padding in a DATA frame of ${length}`)
+        if (this.#payload < 0)
+          throw new FrameError(`a DATA frame of ${length} bytes has ${this.#padding} bytes of padding`)
         offset = this.#readData(bytes, start + lengthBytes, lengthBytes)
         continue
       }

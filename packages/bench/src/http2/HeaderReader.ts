@@ -74,7 +74,7 @@ export class HeaderReader {
 
   #resize(limit: number): void {
     if (limit > defaults.headerTable) {
-      throw new HeaderError(`a header table of ${limit} bytes, at most ${defaults.headerTable} was offered`)
+      throw new HeaderError(`the header table has ${limit} bytes, at most ${defaults.headerTable} are allowed`)
     }
     this.#changed = true
     this.#limit = limit
@@ -86,7 +86,7 @@ export class HeaderReader {
       index <= staticTable.length
         ? staticTable[index - 1]
         : this.#table[this.#table.length - (index - staticTable.length)]
-    if (field === undefined) throw new HeaderError(`no header has the index ${index}`)
+    if (field === undefined) throw new HeaderError(`unknown header index ${index}`)
     return field
   }
 
@@ -117,22 +117,22 @@ const integer = (cursor: Cursor, bits: number): number => {
     value += (next & 0x7f) * factor
     if (next < 0x80) return value
   }
-  throw new HeaderError("an integer of more than 4 bytes")
+  throw new HeaderError("a header integer has more than 4 bytes")
 }
 
 const text = (cursor: Cursor): string => {
   const huffman = ((cursor.block[cursor.offset] ?? 0) & 0x80) !== 0
   const length = integer(cursor, 7)
   const bytes = cursor.block.subarray(cursor.offset, cursor.offset + length)
-  if (bytes.length < length) throw new HeaderError("a text that ends behind its block")
+  if (bytes.length < length) throw new HeaderError("a header text ends after its block")
   cursor.offset += length
   const decoded = huffman ? HuffmanCode.decode(bytes) : bytes.toString("latin1")
-  if (decoded === undefined) throw new HeaderError("a text that is not in Huffman code")
+  if (decoded === undefined) throw new HeaderError("a header text is not valid Huffman code")
   return decoded
 }
 
 const byte = (cursor: Cursor): number => {
   const value = cursor.block[cursor.offset++]
-  if (value === undefined) throw new HeaderError("a field that ends behind its block")
+  if (value === undefined) throw new HeaderError("a header field ends after its block")
   return value
 }

@@ -141,7 +141,7 @@ describe("against node:http2", () => {
     }
   })
 
-  it("tells a reset stream from the others", async () => {
+  it("distinguishes a reset stream from the others", async () => {
     const { port } = await serve({}, (stream, { "x-own": own }) => {
       if (own === "bad") stream.close(2)
       else echo(stream)
@@ -168,7 +168,7 @@ describe("against node:http2", () => {
     expect(await infer(connection, [bytes(10)])).toMatchObject({ headers: [{ ":status": "413" }] })
   })
 
-  it("lets what is under way end after GOAWAY, and begins nothing more", async () => {
+  it("finishes open streams after GOAWAY, and starts no others", async () => {
     const { port } = await serve({}, (stream) => {
       stream.session?.goaway(0)
       echo(stream)
@@ -179,7 +179,7 @@ describe("against node:http2", () => {
     expect((await infer(connection)).aborted?.[1]).toBe(true)
   })
 
-  it("a connection that is lost ends what is under way", async () => {
+  it("a lost connection ends open streams", async () => {
     const { port } = await serve({}, (stream) => {
       stream.on("error", () => {})
       stream.session?.destroy()
@@ -218,7 +218,7 @@ describe("against a server that", () => {
     })
   })
 
-  it("asks whether it is there, and changes its settings", async () => {
+  it("sends pings, and changes its settings", async () => {
     const server = await ScriptedServer.start()
     const connection = await open(server.port)
     server.write(encode(Type.PING, 0, 0, Buffer.from("12345678")))
@@ -286,12 +286,16 @@ describe("against a server that", () => {
     const outcome = infer(connection)
     await server.received((all) => all.some(({ type }) => type === Type.HEADERS))
     server.write(frames)
-    expect((await outcome).aborted).toEqual([expect.stringMatching(/^the server breaks the protocol: /), false])
+    expect((await outcome).aborted).toEqual([expect.stringMatching(/^the server violated the protocol: /), false])
   })
 
   it.each([
     ["is none", undefined, /^cannot connect to 127\.0\.0\.1:1: connect ECONNREFUSED/],
-    ["speaks HTTP/1.1 only", "HTTP/1.1 400 Bad Request\r\n\r\n", / does not speak HTTP\/2: the server breaks/],
+    [
+      "speaks HTTP/1.1 only",
+      "HTTP/1.1 400 Bad Request\r\n\r\n",
+      / does not speak HTTP\/2: the server violated the protocol/,
+    ],
     ["closes at once", "", / does not speak HTTP\/2: the server closed the connection$/],
   ])("%s", async (_, response, message) => {
     const listener = createTcp((socket) => socket.on("error", () => {}).on("data", () => socket.end(response ?? "")))

@@ -110,7 +110,7 @@ export class Http2Connection {
     const socket = await Address.connect(address, "h2")
     const opened = Promise.withResolvers<void>()
     const connection = new Http2Connection(socket, fields, opened)
-    const timer = setTimeout(() => connection.#lose("it sent no settings"), 10_000)
+    const timer = setTimeout(() => connection.#lose("it sent no settings within 10 s"), 10_000)
     try {
       await opened.promise
     } catch (error) {
@@ -149,7 +149,7 @@ export class Http2Connection {
     if (this.#streams.has(stream.id) && !this.#blocked.has(stream)) this.#send(stream)
   }
 
-  /** Ends all that is under way, without a word to its handlers. */
+  /** Ends all streams without calling their handlers. */
   close(): void {
     this.#retired ??= "the connection is closed"
     this.#lost = true
@@ -167,7 +167,7 @@ export class Http2Connection {
   #begin(stream: Http2Stream): void {
     stream.id = this.#nextId
     this.#nextId += 2
-    if (this.#nextId > maxWindow) this.#retired = "the connection has no stream left"
+    if (this.#nextId > maxWindow) this.#retired = "the connection has no stream ids left"
     stream.window = this.#streamWindow
     this.#streams.set(stream.id, stream)
     const block = this.#writer.block(stream.fields)
@@ -225,7 +225,7 @@ export class Http2Connection {
     try {
       this.#frames.read(chunk)
     } catch (error) {
-      this.#lose(`the server breaks the protocol: ${Address.reason(error)}`)
+      this.#lose(`the server violated the protocol: ${Address.reason(error)}`)
     }
     this.#reading = false
     // Sends everything that the frames of one read caused in one write.
@@ -233,7 +233,7 @@ export class Http2Connection {
   }
 
   #onData(id: number, part: Buffer, counted: number, last: boolean): void {
-    if (this.#block !== undefined) throw new Error("a header block is interrupted")
+    if (this.#block !== undefined) throw new Error("a frame interrupts a header block")
     this.#received += counted
     if (this.#received >= ownWindow / 2) {
       this.#outbox.add(Frame.windowUpdate(0, this.#received))
@@ -253,14 +253,14 @@ export class Http2Connection {
   #onFrame(type: number, flags: number, stream: number, payload: Buffer): void {
     if (this.#lost) return
     if (this.#block !== undefined && (type !== Type.CONTINUATION || stream !== this.#block.stream)) {
-      throw new Error("a header block is interrupted")
+      throw new Error("a frame interrupts a header block")
     }
     switch (type) {
       case Type.HEADERS:
         this.#block = { stream, last: (flags & Flag.END_STREAM) !== 0, parts: [payload] }
         return this.#onBlock(flags)
       case Type.CONTINUATION:
-        if (this.#block === undefined) throw new Error("CONTINUATION continues nothing")
+        if (this.#block === undefined) throw new Error("CONTINUATION without a header block")
         // A view would not outlive this read.
         this.#block.parts.push(Buffer.from(payload))
         return this.#onBlock(flags)
@@ -281,7 +281,7 @@ export class Http2Connection {
       case Type.WINDOW_UPDATE:
         return this.#onWindowUpdate(stream, number(payload) & 0x7fff_ffff)
       case Type.PUSH_PROMISE:
-        throw new Error("PUSH_PROMISE was not allowed")
+        throw new Error("PUSH_PROMISE is not allowed")
       default:
         // PRIORITY, and what extensions add, may be ignored (RFC 9113, 5.5).
         return
@@ -293,7 +293,7 @@ export class Http2Connection {
     if (block === undefined) return
     const { stream: id, last, parts } = block
     if (parts.reduce((sum, part) => sum + part.length, 0) > maxHeaderBlock) {
-      throw new Error(`a header block of more than ${maxHeaderBlock} bytes`)
+      throw new Error(`a header block has more than ${maxHeaderBlock} bytes`)
     }
     if ((flags & Flag.END_HEADERS) === 0) {
       parts[0] = Buffer.from(parts[0] ?? [])
@@ -404,6 +404,6 @@ export class Http2Connection {
 
 /** Reads a number of four bytes that must be present. */
 const number = (payload: Buffer, offset = 0): number => {
-  if (payload.length < offset + 4) throw new Error("a frame that is too short")
+  if (payload.length < offset + 4) throw new Error("a frame is too short")
   return payload.readUInt32BE(offset)
 }

@@ -5,6 +5,7 @@
 import type { Lane } from "./Lane.ts"
 import { type Extent, type Measured, Round } from "./Round.ts"
 
+/** Options of a closed loop. `seconds` or `requests` ends the round. */
 export type ClosedLoopOptions = Extent & {
   /** Number of requests in flight. */
   readonly concurrency: number

@@ -11,6 +11,7 @@ export type OnReply = (lane: Lane, startedAt: number, problem: string | undefine
 /** Milliseconds before a retry, if the connection never received a reply or could not be opened. */
 const pause = 100
 
+/** One slot for a connection. `send` queues a request until the connection is open. */
 export class Lane {
   readonly #target: Target
   #connection: Connection | undefined

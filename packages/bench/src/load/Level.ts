@@ -1,4 +1,4 @@
-/** One point of a sweep: so many requests under way, or so many sent each second. */
+/** One point of a sweep: a number of requests in flight, or of requests per second. */
 import type { Distribution } from "@nereid/core/internal/synthetic/Arrivals"
 
 export type Level =
@@ -9,7 +9,7 @@ export const isOpen = (level: Level): level is Extract<Level, { readonly perSeco
 
 /** Formats a level for people: `16 at a time`, `250/s poisson`. */
 export const print = (level: Level): string =>
-  isOpen(level) ? `${level.perSecond}/s ${level.distribution}` : `${level.concurrency} at a time`
+  isOpen(level) ? `${level.perSecond} requests/s, ${level.distribution}` : `concurrency ${level.concurrency}`
 
 /** Maximum number of levels; more are a mistake. */
 const maxLevels = 1000
@@ -30,7 +30,7 @@ export const numbers = (text: string, integer: boolean): ReadonlyArray<number> =
   const sound = found.every((part) => part.length > 0) && all.every((number) => !integer || Number.isInteger(number))
   if (sound && all.length <= maxLevels) return all
   const expected = integer ? "integers of at least 1" : "numbers above 0"
-  throw new Error(`${expected}, such as 1,4,16 or 1:16:5 or 1:64:x2, ${maxLevels} at most`)
+  throw new Error(`${expected}, such as 1,4,16 or 1:16:5 or 1:64:x2, at most ${maxLevels}`)
 }
 
 /** Returns the levels up to `last`; empty if `by` leads nowhere. */

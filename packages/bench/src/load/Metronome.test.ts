@@ -1,4 +1,4 @@
-import { expect, it, onTestFinished } from "vitest"
+import { expect, it, onTestFinished, vi } from "vitest"
 import * as Metronome from "./Metronome.ts"
 
 const begin = () => {
@@ -16,7 +16,7 @@ it("calls when the time has come, and not before", async () => {
   }
 })
 
-it("a call that was asked for before is forgotten", async () => {
+it("a new call replaces a pending one", async () => {
   const clock = begin()
   const called: Array<string> = []
   clock.wake(clock.now() + 0.01, () => called.push("soon"))
@@ -24,4 +24,11 @@ it("a call that was asked for before is forgotten", async () => {
   await new Promise<void>((resolve) => clock.wake(clock.now() + 1, resolve))
   await new Promise<void>((resolve) => clock.wake(clock.now() + 15, resolve))
   expect(called).toEqual([])
+})
+
+it("calls after a sleep that ended between the two reads of its count", async () => {
+  const spy = vi.spyOn(Atomics, "waitAsync").mockReturnValueOnce({ async: false, value: "not-equal" })
+  onTestFinished(() => spy.mockRestore())
+  const clock = begin()
+  for (let call = 0; call < 3; call++) await new Promise<void>((resolve) => clock.wake(clock.now() + 2, resolve))
 })

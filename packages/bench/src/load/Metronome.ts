@@ -16,9 +16,12 @@ export interface Shared {
   readonly delay: Float64Array
 }
 
+/** Index in `Shared.cells` of the count of requested sleeps. */
 export const asked = 0
+/** Index in `Shared.cells` of the count of completed sleeps. */
 export const ended = 1
 
+/** Starts the clock and its worker thread. The clock does not keep the process alive; `close` ends the thread. */
 export const start = (): Clock => {
   const shared: Shared = {
     cells: new Int32Array(new SharedArrayBuffer(8)),
@@ -52,9 +55,9 @@ export const start = (): Clock => {
     Atomics.notify(shared.cells, asked)
   }
   const listen = () => {
-    const seen = Atomics.load(shared.cells, ended)
-    const { async, value } = Atomics.waitAsync(shared.cells, ended, seen)
-    if (!async) return
+    const { async, value } = Atomics.waitAsync(shared.cells, ended, Atomics.load(shared.cells, ended))
+    // A sleep ended between the two reads of the count. Every caller of `listen` looks at the time afterwards.
+    if (!async) return listen()
     void value.then(() => {
       if (closed) return
       listen()

@@ -78,7 +78,7 @@ it("sends when the time has come, whether or not there was a reply", async () =>
   expect(latencies.max).toBeCloseTo(124, 0)
 })
 
-it("what is sent late is late by its own reply time and by ours, which is told", async () => {
+it("measures the latency of a late request from its scheduled time, and reports the lateness", async () => {
   const { clock, measured, reply } = await start({ requests: 2 })
   clock.advance(40, 5)
   clock.advance(3)
@@ -91,7 +91,7 @@ it("what is sent late is late by its own reply time and by ours, which is told",
   expect(problems.count).toBe(1)
 })
 
-it("what comes while as many are under way as may be waits, its time running", async () => {
+it("a request beyond the limit of requests in flight waits, and its latency includes the wait", async () => {
   const { sent, clock, measured, reply } = await start({ requests: 4, maxOutstanding: 2 })
   clock.advance(45)
   expect(sent.map(({ startedAt }) => startedAt)).toEqual([1010, 1020])
@@ -106,7 +106,7 @@ it("what comes while as many are under way as may be waits, its time running", a
   expect({ requests, held, late: lateness.count }).toEqual({ requests: 4, held: 2, late: 2 })
 })
 
-it("what could not be sent in the round is counted, and not sent after it", async () => {
+it("counts requests that could not be sent within the round, and does not send them later", async () => {
   const { sent, clock, measured, reply } = await start({ maxOutstanding: 2 })
   clock.advance(500)
   expect(sent).toHaveLength(2)

@@ -9,6 +9,7 @@ import type { Lane } from "./Lane.ts"
 import { Latencies } from "./Latencies.ts"
 import { type Extent, type Measured, Round } from "./Round.ts"
 
+/** Options of an open loop. `arrivals` schedules the requests; `seconds` or `requests` ends the round. */
 export type OpenLoopOptions = Extent & {
   readonly arrivals: Arrivals
   readonly clock: Clock
@@ -20,6 +21,7 @@ export type OpenLoopOptions = Extent & {
   readonly patience?: number
 }
 
+/** Result of an open loop. */
 export interface OpenMeasured extends Measured {
   /** Delays of requests that were sent late by the load itself. They are part of the latencies. */
   readonly lateness: Latencies
@@ -29,6 +31,7 @@ export interface OpenMeasured extends Measured {
   readonly unsent: number
 }
 
+/** Runs an open loop. Never rejects: failed requests are in `problems` of the result. */
 export const run = async (lanes: ReadonlyArray<Lane>, options: OpenLoopOptions): Promise<OpenMeasured> => {
   const { arrivals, clock, perLane, patience = 30_000 } = options
   const maxOutstanding = Math.min(options.maxOutstanding, perLane * lanes.length)

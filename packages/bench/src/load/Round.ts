@@ -6,6 +6,7 @@ import { Latencies } from "./Latencies.ts"
 import { Problems } from "./Problems.ts"
 import * as Usage from "./Usage.ts"
 
+/** Result of a round. */
 export interface Measured {
   /** Number of valid replies within the round. */
   readonly requests: number
@@ -61,7 +62,7 @@ export class Round {
     clearInterval(timer)
     for (const lane of this.#lanes) lane.onReply = () => {}
     if (this.outstanding === 0) return
-    this.problems.add(`no reply within ${patience / 1000} s`, this.outstanding)
+    this.problems.add(`no response within ${patience / 1000} s`, this.outstanding)
     for (const lane of this.#lanes) lane.abandon()
   }
 

@@ -99,7 +99,7 @@ it("counts errors, and keeps their words", async () => {
   ])
 })
 
-it("tells what the server has counted, and that others have asked it too", async () => {
+it("reports the server's counters, and requests of other clients", async () => {
   let count = 0
   const statistics = (): Counters => {
     count += 1000
@@ -114,7 +114,7 @@ it("tells what the server has counted, and that others have asked it too", async
   }
   const { summaries } = await sweep([{ concurrency: 4 }], { statistics })
   expect(summaries[0]?.server).toEqual({ requests: 3000, queue: 2, compute: 3, meanBatch: 4, cacheHits: 0 })
-  expect(summaries[0]?.remarks).toContainEqual(expect.stringContaining("the server counted 2880 requests more"))
+  expect(summaries[0]?.remarks).toContainEqual(expect.stringContaining("the server counted 2880 more requests"))
 })
 
 it("figures are medians of the rounds", () => {
@@ -135,8 +135,11 @@ it("a table has a column for everything there is", async () => {
     /sent\/s.*queue ms +compute ms +batch/,
   )
   const lines = Table.csv(summaries, [50]).split("\n")
-  expect(lines[0]).toBe("concurrency,sent/s,requests/s,mean ms,p50 ms,max ms,errors")
-  expect(lines[1]).toMatch(/^4,,\d+(\.\d+)?,[\d.]+,[\d.]+,[\d.]+,0$/)
+  expect(lines[0]).toBe("concurrency,sent/s,requests/s,mean ms,p50 ms,max ms,errors,queue ms,compute ms,batch,load %")
+  expect(lines[1]).toMatch(/^4,,\d+(\.\d+)?,[\d.]+,[\d.]+,[\d.]+,0,,,,[\d.]+$/)
+  const server = { requests: 4, queue: 0.5, compute: 2, meanBatch: 3.5, cacheHits: 0 }
+  const known = summaries.map((each) => ({ ...each, server, cpu: 0.25 }))
+  expect(Table.csv(known, [50]).split("\n")[1]).toMatch(/,0,0\.5,2,3\.5,25$/)
 })
 
 it.each([

@@ -64,8 +64,8 @@ export const svg = (summaries: ReadonlyArray<Summary>, { title, subtitle, percen
     return [`<text class="level" x="${x}" y="${y}" text-anchor="end">${summary.level.concurrency}</text>`]
   })
   const notes = [
-    ...(levels.length > 0 ? ["beside the points: requests under way"] : []),
-    ...(points.some(({ errors }) => errors > 0) ? ["hollow points: with errors"] : []),
+    ...(levels.length > 0 ? ["labels: requests in flight"] : []),
+    ...(points.some(({ errors }) => errors > 0) ? ["hollow points: levels with errors"] : []),
   ]
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escape(title)}">
 <style>${style}</style>

@@ -86,32 +86,33 @@ const remarks = (
   { requests, busy, errors, server }: Omit<Summary, "remarks">,
 ): ReadonlyArray<string> => {
   const found: Array<string> = []
-  if (requests === 0 && errors === 0) found.push("no reply came within a round: rounds have to be longer")
+  if (requests === 0 && errors === 0) found.push("no response arrived within a round: use longer rounds (--seconds)")
   // At a fixed rate, the busy wait for the next request counts as busy; lateness is the better indicator there.
   if (!Level.isOpen(level) && busy >= busyLoad) {
     const share = `${(100 * busy).toFixed(0)} %`
-    found.push(`the load itself was busy for ${share} of the time: it may be the limit, and not the server`)
+    found.push(`the load generator was busy ${share} of the time: it may limit the results instead of the server`)
   }
   const lateness = median(rounds.flatMap((round) => round.lateness?.percentile(99) ?? []))
   if (lateness > lateLoad) {
-    found.push(`the load itself was late: one request in a hundred was sent ${lateness.toFixed(1)} ms too late or more`)
+    found.push(`the load generator was late: 1 % of the requests were sent at least ${lateness.toFixed(1)} ms too late`)
   }
   const held = sum(rounds, (round) => round.held)
-  if (held > 0) found.push(`${held} requests had to wait to be sent, as many were under way as may be`)
+  if (held > 0)
+    found.push(
+      `${held} requests waited to be sent, because the maximum of requests in flight was reached (--max-outstanding)`,
+    )
   const unsent = sum(rounds, (round) => round.unsent)
   if (unsent > 0)
-    found.push(`${unsent} requests could not be sent in their round: this rate is more than the server answers`)
+    found.push(`${unsent} requests could not be sent in their round: the rate exceeds the throughput of the server`)
   const reconnections = sum(rounds, (round) => round.reconnections)
-  if (reconnections > 0) found.push(`the server ended connections: ${reconnections} were opened again`)
+  if (reconnections > 0) found.push(`the server closed ${reconnections} connections, which were reopened`)
   if (server === undefined) return found
-  if (server.cacheHits > 0) found.push(`the server answered ${server.cacheHits} requests from its cache`)
+  if (server.cacheHits > 0) found.push(`the server answered ${server.cacheHits} requests from its response cache`)
   const otherRequests = server.requests - requests - errors
   // Requests in flight at the end of a round also receive replies.
   const late = Level.isOpen(level) ? 0 : level.concurrency * rounds.length
   if (otherRequests > late + Math.max(100, requests / 10)) {
-    found.push(
-      `the server counted ${otherRequests} requests more than the load has had answered: it had others to answer, too`,
-    )
+    found.push(`the server counted ${otherRequests} more requests than this load sent: other clients are using it`)
   }
   return found
 }

@@ -60,7 +60,7 @@ export const head = (options: TableOptions): string => {
 export const row = (summary: Summary, options: TableOptions): string =>
   line(columns(options).map(({ title, cell }) => [title, cell(summary)]))
 
-/** The same, with every digit there is, for programs: a line of titles, and one a level. */
+/** Formats the table as CSV with unrounded numbers: a line of titles, and a line per level. Unknown cells are empty. */
 export const csv = (summaries: ReadonlyArray<Summary>, percentages: ReadonlyArray<number>): string => {
   const titles = [
     "concurrency",
@@ -70,8 +70,12 @@ export const csv = (summaries: ReadonlyArray<Summary>, percentages: ReadonlyArra
     ...percentages.map((each) => `p${each} ms`),
     "max ms",
     "errors",
+    "queue ms",
+    "compute ms",
+    "batch",
+    "load %",
   ]
-  const lines = summaries.map(({ level, perSecond, mean, percentiles, max, errors }) => [
+  const lines = summaries.map(({ level, perSecond, mean, percentiles, max, errors, server, cpu }) => [
     Level.isOpen(level) ? "" : level.concurrency,
     Level.isOpen(level) ? level.perSecond : "",
     perSecond,
@@ -79,6 +83,10 @@ export const csv = (summaries: ReadonlyArray<Summary>, percentages: ReadonlyArra
     ...percentages.map((percentage) => percentiles.get(percentage) ?? ""),
     max,
     errors,
+    server?.queue ?? "",
+    server?.compute ?? "",
+    server?.meanBatch ?? "",
+    100 * cpu,
   ])
   return [titles, ...lines].map((cells) => `${cells.join(",")}\n`).join("")
 }

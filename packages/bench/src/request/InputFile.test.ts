@@ -50,12 +50,12 @@ it("the form of perf_analyzer: with and without shapes, in streams and not", () 
 
 it.each<readonly [string, unknown, string]>([
   ["what is no JSON", "{", "JSON"],
-  ["nothing", [], "there is no request in it"],
+  ["nothing", [], "the file contains no request"],
   ["no inputs", {}, "inputs"],
   ["one bad request of two", [{ inputs: [] }, { inputs: [{}] }], "request 2: "],
   ["an unknown input", { data: [{ X: [1] }] }, "entry 1: the model 'm' has no input 'X'"],
-  ["a shape that is missing", { data: [{ IDS: [1] }] }, "the input 'IDS' is INT64[-1,-1], where -1 may be anything"],
-  ["content that is no array", { data: [{ TEXT: { content: { b64: "YQ==" } } }] }, "has no content that is an array"],
+  ["a shape that is missing", { data: [{ IDS: [1] }] }, "input 'IDS' is INT64[-1,-1] with dynamic dimensions"],
+  ["content that is no array", { data: [{ TEXT: { content: { b64: "YQ==" } } }] }, "is not an array"],
 ])("%s is refused", (_, value, message) => {
   expect(() => read(value)).toThrow(message)
 })

@@ -21,7 +21,7 @@ export const read = (text: string, model: ModelName, traits: ModelTraits): Reado
     data === undefined
       ? (JsonParts.elements(text) ?? [text])
       : entries(data).map((entry, index) => document(entry, `entry ${index + 1}`, traits))
-  if (documents.length === 0) throw new Error("there is no request in it")
+  if (documents.length === 0) throw new Error("the file contains no request")
   return documents.map((document, index) => {
     const decoded = BinaryExtension.decodeRequest(new TextEncoder().encode(document), undefined, model)
     if (Result.isSuccess(decoded)) return decoded.success.wire
@@ -41,7 +41,7 @@ const document = (entry: string, prefix: string, traits: ModelTraits): string =>
     const parts = JsonParts.members(value)
     const content = parts === undefined ? value : parts.get("content")
     if (content === undefined || JsonParts.elements(content) === undefined) {
-      throw new Error(`${prefix}: the input '${name}' has no content that is an array`)
+      throw new Error(`${prefix}: the content of input '${name}' is not an array`)
     }
     const given = parts?.get("shape")
     const extents = given === undefined ? undefined : (JsonParts.elements(given) ?? []).map(Number)

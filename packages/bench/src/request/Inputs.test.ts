@@ -62,20 +62,20 @@ describe("shapes", () => {
       model(8, input([-1, -1, 3])),
       1,
       undefined,
-      "the input 'IN' is FP32[-1,-1,3], where -1 may be anything: give it a shape, such as IN:8,3",
+      "input 'IN' is FP32[-1,-1,3] with dynamic dimensions: specify a shape, such as IN:8,3",
     ],
     ["of another rank", model(0, input([-1])), 1, [1, 2, 3], "the shape IN:1,2,3 does not fit FP32[-1]"],
     ["of another extent", model(0, input([-1, 3])), 1, [1, 4], "the shape IN:1,4 does not fit FP32[-1,3]"],
-    ["of another batch", model(8, input([-1, -1])), 2, [3, 5], "of which the first is the batch of 2"],
-    ["a batch for none", model(0, input([3])), 2, undefined, "the model 'm' does not batch"],
-    ["too large a batch", model(8, input([-1, 3])), 9, undefined, "takes batches of up to 8, not of 9"],
-    ["no inputs", model(0), 1, undefined, "the server names no inputs of the model 'm'"],
+    ["of another batch", model(8, input([-1, -1])), 2, [3, 5], "with a batch of 2"],
+    ["a batch for none", model(0, input([3])), 2, undefined, "model 'm' does not batch"],
+    ["too large a batch", model(8, input([-1, 3])), 9, undefined, "must be at most 8, got 9"],
+    ["no inputs", model(0), 1, undefined, "the server reports no inputs of model 'm'"],
     [
       "of another input",
       model(0, input([3], { name: "X" })),
       1,
       [3],
-      "has no input 'IN' that a shape was given for; it has X",
+      "a shape names the unknown input 'IN' of model 'm'; its inputs: X",
     ],
   ])("%s is refused", (_, traits, batchSize, given, message) => {
     expect(() => make(traits, { batchSize }, given)).toThrow(message)
@@ -83,7 +83,7 @@ describe("shapes", () => {
 })
 
 describe("elements", () => {
-  it.each(all)("of %s are as many as the shape says, and the same for the same seed", (datatype) => {
+  it.each(all)("of %s fill the shape, and are equal for equal seeds", (datatype) => {
     const traits = model(0, input([2, 3], { datatype }))
     const [tensor] = make(traits)
     expect(sizeProblem(new TypedTensor(datatype, [2, 3], tensor?.bytes ?? new Uint8Array()))).toBeUndefined()
@@ -116,7 +116,7 @@ describe("elements", () => {
     expect(new Set(of("BOOL"))).toEqual(new Set([0, 1]))
   })
 
-  it("of BYTES are letters, or what they are said to be", () => {
+  it("of BYTES are random letters, or the given text", () => {
     const traits = model(0, input([2], { datatype: "BYTES" }))
     const text = (options: Partial<Inputs.InputOptions>) =>
       Buffer.from(make(traits, options)[0]?.bytes ?? []).toString()

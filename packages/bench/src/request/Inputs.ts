@@ -28,17 +28,17 @@ export interface InputOptions {
  */
 export const make = (model: ModelTraits, options: InputOptions, random: Random): ReadonlyArray<WireTensor> => {
   const { batchSize, shapes } = options
-  if (model.inputs.length === 0) throw new Error(`the server names no inputs of the model '${model.name}'`)
+  if (model.inputs.length === 0) throw new Error(`the server reports no inputs of model '${model.name}'`)
   if (model.maxBatchSize === 0 && batchSize > 1) {
-    throw new Error(`the model '${model.name}' does not batch: the batch size can only be 1, not ${batchSize}`)
+    throw new Error(`model '${model.name}' does not batch: the batch size must be 1, got ${batchSize}`)
   }
   if (model.maxBatchSize > 0 && batchSize > model.maxBatchSize) {
-    throw new Error(`the model '${model.name}' takes batches of up to ${model.maxBatchSize}, not of ${batchSize}`)
+    throw new Error(`the batch size of model '${model.name}' must be at most ${model.maxBatchSize}, got ${batchSize}`)
   }
   for (const name of shapes.keys()) {
     if (model.inputs.some((input) => input.name === name)) continue
     const names = model.inputs.map((input) => input.name).join(", ")
-    throw new Error(`the model '${model.name}' has no input '${name}' that a shape was given for; it has ${names}`)
+    throw new Error(`a shape names the unknown input '${name}' of model '${model.name}'; its inputs: ${names}`)
   }
   return model.inputs.flatMap((input) => {
     const given = shapes.get(input.name)
@@ -72,14 +72,14 @@ export const shapeOf = (
     if (!dims.includes(-1)) return [...batch, ...dims]
     const example = dims.map((extent) => (extent === -1 ? 8 : extent))
     throw new Error(
-      `the input '${input.name}' is ${printed}, where -1 may be anything: give it a shape, such as ${input.name}:${example}`,
+      `input '${input.name}' is ${printed} with dynamic dimensions: specify a shape, such as ${input.name}:${example}`,
     )
   }
   const fits = (shape: ReadonlyArray<number>, expected: ReadonlyArray<number>) =>
     shape.length === expected.length && shape.every((extent, axis) => [-1, extent].includes(expected[axis] ?? -2))
   if (fits(given, dims)) return [...batch, ...given]
   if (fits(given, [...batch, ...dims])) return given
-  const rows = batch.length > 0 ? `, of which the first is the batch of ${batchSize}` : ""
+  const rows = batch.length > 0 ? ` with a batch of ${batchSize}` : ""
   throw new Error(`the shape ${input.name}:${given} does not fit ${printed}${rows}`)
 }
 

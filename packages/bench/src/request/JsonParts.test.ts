@@ -18,7 +18,7 @@ it("the parts of an array are its elements, and those of an object its members",
   )
 })
 
-it("numbers keep their digits, and what is no JSON number stays what it is", () => {
+it("numbers keep their digits, and other values are unchanged", () => {
   expect(JsonParts.elements("[12345678901234567890, 1.50, NaN]")).toEqual(["12345678901234567890", "1.50", "NaN"])
 })
 

@@ -4,6 +4,7 @@ import { connect as connectTcp, type Socket } from "node:net"
 import { connect as connectTls, type ConnectionOptions } from "node:tls"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
+/** Host and port of a server. With `tls`, connections use TLS. */
 export interface Address {
   /** Host name or IP address, without brackets. */
   readonly host: string
@@ -26,7 +27,7 @@ export const connect = async (address: Address, protocol: "h2" | "http/1.1"): Pr
     tls === undefined
       ? connectTcp({ host, port, noDelay: true })
       : connectTls({ host, port, ...tls, ALPNProtocols: [protocol] })
-  const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${connectTimeout} ms`)), connectTimeout)
+  const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${connectTimeout} ms`)), connectTimeout)
   try {
     await once(socket, tls === undefined ? "connect" : "secureConnect")
   } catch (error) {

@@ -11,6 +11,7 @@ export interface Replies {
   readonly onUnseen: (startedAt: number) => void
 }
 
+/** An open connection to a server. */
 export interface Connection {
   /** Whether the connection accepts another request; false after it has ended, or is about to. */
   readonly accepts: boolean
@@ -19,6 +20,7 @@ export interface Connection {
   readonly close: () => void
 }
 
+/** A server, and the requests to send to it. */
 export interface Target {
   /** Maximum requests in flight on one connection. */
   readonly perConnection: number

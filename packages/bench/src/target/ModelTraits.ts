@@ -32,8 +32,7 @@ export interface ModelTraits {
 /** @throws Error if a datatype is unknown */
 export const make = (metadata: ModelMetadataResponse, config: ModelConfig | undefined): ModelTraits => {
   const tensor = ({ name, datatype, shape }: TensorMetadata): TensorTraits => {
-    if (!isDataType(datatype))
-      throw new Error(`'${name}' of the model has the datatype ${datatype}, which nobody knows`)
+    if (!isDataType(datatype)) throw new Error(`'${name}' of the model has the unknown datatype ${datatype}`)
     const optional = config?.input.some((input) => input.name === name && input.optional) ?? false
     return { name, datatype, shape: shape.map(Number), optional }
   }

@@ -16,7 +16,7 @@ const counters = (requests: number, milliseconds: number, executions: number) =>
   return ServerCounters.read(create(ModelStatisticsResponseSchema, { modelStats }), "m")
 }
 
-it("what was counted meanwhile, per request", () => {
+it("returns the difference of the counters per request", () => {
   expect(ServerCounters.between(counters(10, 100, 5), counters(30, 200, 15))).toEqual({
     requests: 40,
     queue: 5,

@@ -25,12 +25,12 @@ export const method = ({ protocol }: BenchmarkOptions, load: LoadOptions): strin
   const round = "seconds" in load.extent ? `${load.extent.seconds} s` : `${load.extent.requests} requests`
   const rounds = load.rounds === 1 ? `one round of ${round}` : `medians of ${load.rounds} rounds of ${round}`
   const warmUp =
-    load.warmUp !== undefined && "seconds" in load.warmUp ? `, after ${load.warmUp.seconds} s to warm up` : ""
+    load.warmUp !== undefined && "seconds" in load.warmUp ? `, after a warm-up of ${load.warmUp.seconds} s` : ""
   const open = load.levels.some(Level.isOpen)
   const single = protocol === "http" || protocol === "http-json"
-  const shared = load.connections === 1 ? "one connection" : `${load.connections} connections at most`
-  const connections = single ? "a connection for each request under way" : shared
-  return `${rounds}${warmUp}; ${connections}${open ? `, ${load.maxOutstanding} requests under way at most` : ""}`
+  const shared = load.connections === 1 ? "one connection" : `up to ${load.connections} connections`
+  const connections = single ? "one connection for each request in flight" : shared
+  return `${rounds}${warmUp}; ${connections}${open ? `, up to ${load.maxOutstanding} requests in flight` : ""}`
 }
 
 export const tensors = (all: ReadonlyArray<WireTensor>): string => {
@@ -41,12 +41,12 @@ export const tensors = (all: ReadonlyArray<WireTensor>): string => {
 
 export const lines = (benchmark: Benchmark, options: BenchmarkOptions, load: LoadOptions): ReadonlyArray<string> => {
   const [response, ...others] = benchmark.responses
-  const variants = benchmark.requests === 1 ? "" : `, ${benchmark.requests} requests in turn`
+  const variants = benchmark.requests === 1 ? "" : `, ${benchmark.requests} different requests`
   const replies = others.length === 0 ? "" : `, ${others.length + 1} responses`
   return [
     `${title(options)} at ${address(options)}`,
-    `sends ${tensors(benchmark.request.inputs)}${variants}`,
-    `gets  ${response === undefined ? "nothing" : tensors(response.outputs)}${replies}`,
+    `request:  ${tensors(benchmark.request.inputs)}${variants}`,
+    `response: ${response === undefined ? "nothing" : tensors(response.outputs)}${replies}`,
     method(options, load),
     ...benchmark.remarks.map((remark) => `note: ${remark}`),
     "",

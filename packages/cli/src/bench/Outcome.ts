@@ -11,7 +11,7 @@ export const remarks = (summaries: ReadonlyArray<Summary>): ReadonlyArray<string
 /** Undefined where nothing went wrong. */
 export const failure = (summaries: ReadonlyArray<Summary>): string | undefined => {
   const count = summaries.reduce((sum, { errors }) => sum + errors, 0)
-  if (count === 0) return summaries.some(({ requests }) => requests > 0) ? undefined : "no request was answered"
+  if (count === 0) return summaries.some(({ requests }) => requests > 0) ? undefined : "no request received a response"
   const messages = new Map<string, number>()
   for (const summary of summaries) {
     for (const [message, times] of summary.messages) messages.set(message, (messages.get(message) ?? 0) + times)

@@ -1,4 +1,4 @@
-/** `nereid bench`: loads a server of the v2 protocol with requests to one model, and says how it bears that. */
+/** `nereid bench`: load-tests one model of a v2 protocol server, and prints throughput and latency. */
 import { openSync, writeFileSync } from "node:fs"
 import * as Address from "@nereid/bench/internal/target/Address"
 import * as Benchmark from "@nereid/bench/internal/benchmark/Benchmark"
@@ -32,7 +32,7 @@ export const bench = Command.make(
       // An interrupted benchmark is a failure, unlike a stopped server.
     }).pipe(Effect.onInterrupt(() => Effect.sync(() => process.exit(interrupted))))
   }),
-).pipe(Command.withDescription("Load a server with requests to one of its models, and measure how it bears that"))
+).pipe(Command.withDescription("Load-test one model of a server"))
 
 /** Exit code of a program that SIGINT stopped, as in shells. */
 const interrupted = 130

@@ -3,8 +3,8 @@
 export interface Finding {
   /** Subject of the check. */
   readonly name: string
-  /** Result. `warning`: works, but possibly not as expected. */
-  readonly status: "ok" | "warning" | "failed"
+  /** Result. `note`: not checked, or not needed by every server. `warning`: works, but possibly not as expected. */
+  readonly status: "ok" | "note" | "warning" | "failed"
   /** Description in one line. */
   readonly message: string
   /** The same for programs. */
@@ -30,7 +30,7 @@ export const text = ({ nereid, ok, findings }: Report): string => {
     ({ name, status, message }) => `${status.padEnd("warning".length)}  ${name.padEnd(width)}  ${message}`,
   )
   const failed = findings.filter(({ status }) => status === "failed").map(({ name }) => name)
-  return [`nereid ${nereid}`, ...lines, ok ? "All that a server needs works." : `Failed: ${failed.join(", ")}`].join(
+  return [`nereid ${nereid}`, ...lines, ok ? "This machine can run a server." : `Failed: ${failed.join(", ")}`].join(
     "\n",
   )
 }

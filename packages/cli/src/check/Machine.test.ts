@@ -11,10 +11,14 @@ it.each([
   ["20.20.0", "failed"],
   ["23.0.0-nightly", "ok"],
 ] as const)("Node %s where 22.19 is needed: %s", (version, status) => {
-  expect(Machine.node(version, ">=22.19")).toMatchObject({ status, details: { version, needed: ">=22.19" } })
+  const path = "/usr/bin/node"
+  expect(Machine.node(version, ">=22.19", path)).toMatchObject({
+    status,
+    details: { version, needed: ">=22.19", path },
+  })
 })
 
-it("a port that is taken is told with the flag that chooses another, and is no failure", async () => {
+it("a port in use is a warning that names the flag for another port", async () => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, "0.0.0.0", resolve))
   const address = server.address()
@@ -23,14 +27,14 @@ it("a port that is taken is told with the flag that chooses another, and is no f
   expect(taken).toEqual({
     name: "ports",
     status: "warning",
-    message: `${port} is taken (EADDRINUSE), choose another by --grpc-port`,
+    message: `port ${port} is in use (EADDRINUSE): choose another with --grpc-port`,
     details: { 0: "free", [port]: "EADDRINUSE" },
   })
   await new Promise((resolve) => server.close(resolve))
   expect(await Machine.ports({ "http-port": 0 })).toMatchObject({ status: "ok", message: "0 are free" })
 })
 
-it("a report names what has failed; a warning is none", () => {
+it("a report names the failed checks; a warning is not a failure", () => {
   const findings = [
     { name: "a", status: "ok", message: "works" },
     { name: "long name", status: "warning", message: "works somehow" },
@@ -40,7 +44,7 @@ it("a report names what has failed; a warning is none", () => {
       "nereid 1.2.3",
       "ok       a          works",
       "warning  long name  works somehow",
-      "All that a server needs works.",
+      "This machine can run a server.",
     ].join("\n"),
   )
   const broken = Finding.report("1.2.3", [...findings, { name: "c", status: "failed", message: "no" }])

@@ -1,25 +1,17 @@
 /** Checks of this machine for a server: Node, processors, memory, default ports, ONNX Runtime. */
 import { createServer } from "node:net"
 import { arch, availableParallelism, platform, totalmem } from "node:os"
-import * as Runtime from "@nereid/onnx/internal/Runtime"
+import { isSupported } from "create-nereid/internal/NodeVersion"
 import type { Finding } from "./Finding.ts"
+import * as NodeVersion from "./NodeVersion.ts"
 import { type TestOutputs, isExpected, print, testInputs } from "./TestRequest.ts"
 
-/** `needed` as in `engines` of a package: >=22.19. */
-export const node = (version: string, needed: string): Finding => {
-  const details = { version, needed }
-  const message = `${version}, needed is ${needed}`
-  return { name: "Node", status: isAtLeast(version, needed.replace(/^>=/, "")) ? "ok" : "failed", message, details }
-}
-
-const isAtLeast = (version: string, minimum: string): boolean => {
-  const parts = (text: string) => text.split(".").map((part) => Number.parseInt(part, 10))
-  const actual = parts(version)
-  for (const [index, needed] of parts(minimum).entries()) {
-    const difference = (actual[index] ?? 0) - needed
-    if (difference !== 0) return difference > 0
-  }
-  return true
+/** `needed` is a range as in `engines` of a package; `path` is the executable that runs. */
+export const node = (version: string, needed: string, path: string): Finding => {
+  const details = { version, needed, path }
+  const message = `${version}, required ${needed}`
+  if (isSupported(version, needed)) return { name: "Node", status: "ok", message, details }
+  return { name: "Node", status: "failed", message: `${message}: ${path} is too old. ${NodeVersion.remedy}`, details }
 }
 
 /** Reports the resources that the process may use; a container may limit them. */
@@ -41,7 +33,7 @@ export const ports = async (portsByFlag: Readonly<Record<string, number>>): Prom
   for (const [flag, port] of Object.entries(portsByFlag)) {
     const reason = await refusal(port)
     details[port] = reason ?? "free"
-    if (reason !== undefined) busy.push(`${port} is taken (${reason}), choose another by --${flag}`)
+    if (reason !== undefined) busy.push(`port ${port} is in use (${reason}): choose another with --${flag}`)
   }
   if (busy.length > 0) return { name: "ports", status: "warning", message: busy.join("; "), details }
   return { name: "ports", status: "ok", message: `${Object.values(portsByFlag).join(", ")} are free`, details }
@@ -55,11 +47,22 @@ const refusal = (port: number): Promise<string | undefined> =>
     server.listen(port, "0.0.0.0", () => server.close(() => resolve(undefined)))
   })
 
-/** Rejects where it cannot be loaded, or does not run. */
+/** Rejects if ONNX Runtime is installed and cannot be loaded, or does not run. */
 export const onnxRuntime = async (): Promise<Finding> => {
-  const { version, providers, sum, difference } = await Runtime.addSub(testInputs.a, testInputs.b)
-  const outputs: TestOutputs = { add: sum, sub: difference }
-  const message = `${version}, built with ${providers.join(", ")}: ${print(outputs)}`
-  const details = { version, providers, ...outputs }
-  return { name: "ONNX Runtime", status: isExpected(outputs) ? "ok" : "failed", message, details }
+  // Imported lazily, so that a Node that cannot load it still runs the other checks.
+  const [Runtime, { RuntimeNotInstalled }] = await Promise.all([
+    import("@nereid/onnx/internal/Runtime"),
+    import("@nereid/onnx/internal/RuntimePackage"),
+  ])
+  try {
+    const { version, providers, sum, difference } = await Runtime.addSub(testInputs.a, testInputs.b)
+    const outputs: TestOutputs = { add: sum, sub: difference }
+    const message = `${version}, built with ${providers.join(", ")}: ${print(outputs)}`
+    const details = { version, providers, ...outputs }
+    return { name: "ONNX Runtime", status: isExpected(outputs) ? "ok" : "failed", message, details }
+  } catch (error) {
+    if (!(error instanceof RuntimeNotInstalled)) throw error
+    const message = `not installed. Only ONNX models need it: ${error.remedy}`
+    return { name: "ONNX Runtime", status: "note", message, details: { installed: false } }
+  }
 }

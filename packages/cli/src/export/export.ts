@@ -20,13 +20,9 @@ export const exportModels = Command.make(
   "export",
   {
     module: Argument.String("module").pipe(
-      Argument.withDescription(
-        "A TypeScript or JavaScript module that exports models and the layers that provide them",
-      ),
+      Argument.withDescription("TypeScript or JavaScript module that exports models and their layers"),
     ),
-    directory: Argument.String("directory").pipe(
-      Argument.withDescription("The repository: a directory that gets one for each model"),
-    ),
+    directory: Argument.String("directory").pipe(Argument.withDescription("Model repository to write to")),
     flags: ExportFlags.flags,
   },
   Effect.fnUntraced(
@@ -60,13 +56,15 @@ export const exportModels = Command.make(
       const written = yield* RepositoryFiles.write(directory, files, flags.overwrite)
       for (const file of files) {
         const isWritten = written.includes(file.path)
-        yield* Console.log(`${isWritten ? "Wrote" : "Left as it is:"} ${join(directory, file.path)}`)
+        yield* Console.log(`${isWritten ? "Wrote" : "Unchanged:"} ${join(directory, file.path)}`)
       }
       for (const note of notes) yield* Console.error(`Note: ${note}`)
       for (const { running, names, otherModels } of built) {
         if (otherModels.length === 0 || running.description.modelFile !== undefined) continue
         const otherNames = otherModels.map((other) => `'${other}'`).join(", ")
-        yield* Console.error(`Note: model '${running.description.name}': its layer ${names[1]} loads ${otherNames} too`)
+        yield* Console.error(
+          `Note: model '${running.description.name}': its layer ${names[1]} also loads ${otherNames}`,
+        )
       }
     },
     Effect.scoped,

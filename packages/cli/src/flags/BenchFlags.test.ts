@@ -1,8 +1,8 @@
 /** The command line of `nereid bench`, as the options that the load gets of it. */
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { CliOutput, Command } from "effect/cli"
+import * as NodeServices from "../NodeServices.ts"
 import * as BenchFlags from "./BenchFlags.ts"
 import * as BenchLoadFlags from "./BenchLoadFlags.ts"
 import * as BenchRequestFlags from "./BenchRequestFlags.ts"
@@ -129,23 +129,23 @@ describe("options", () => {
   )
 })
 
-describe("what is refused", () => {
+describe("refuses", () => {
   it.effect.each<readonly [string, string]>([
-    ["--url x", "--model must say which model to ask"],
+    ["--url x", "--model is required, as in nereid bench --model=digits"],
     ["-m a -u ftp://x", "it may begin with grpc://"],
-    ["-m a -u http://x -i grpc", "grpc was asked for"],
-    ["-m a --streaming", "--streaming is for gRPC"],
-    ["-m a -i grpc --tensor-format json", "--tensor-format=json is for HTTP"],
-    ["-m a --tls-ca x.pem", "certificates are of no use without https:// or grpcs://"],
-    ["-m a -u https://x --tls-cert x.pem", "--tls-cert and --tls-key need each other"],
+    ["-m a -u http://x -i grpc", "--protocol=grpc contradicts http://x"],
+    ["-m a --streaming", "--streaming requires gRPC: add --protocol=grpc"],
+    ["-m a -i grpc --tensor-format json", "--tensor-format=json requires HTTP: omit --protocol=grpc"],
+    ["-m a --tls-ca x.pem", "--tls-ca, --tls-cert and --tls-key require https:// or grpcs://"],
+    ["-m a -u https://x --tls-cert x.pem", "--tls-cert and --tls-key must be given together"],
     ["-m a -u https://x --tls-ca /absent.pem", "ENOENT"],
     ["-m a -H secret", 'Invalid value for flag --header: "secret". Expected: name:value'],
-    ["-m a --concurrency 1 --request-rate 1", "give one of them"],
+    ["-m a --concurrency 1 --request-rate 1", "--concurrency and --request-rate exclude each other: pass one of them"],
     ["-m a --concurrency 0", "Expected: integers of at least 1, such as 1,4,16 or 1:16:5 or 1:64:x2"],
     ["-m a --request-rate x", "Expected: numbers above 0, such as"],
     ["-m a --request-distribution even", "Expected: constant, poisson"],
-    ["-m a --percentile 100", "--percentile: 100 is no number above 0 and below 100"],
-    ["-m a --percentile p99", "--percentile: p99 is no number"],
+    ["-m a --percentile 100", "--percentile: 100 is not a number above 0 and below 100"],
+    ["-m a --percentile p99", "--percentile: p99 is not a number"],
     ["-m a --shape IN", "Expected: name:extent,extent,…"],
     ["-m a --request-parameter n:x:int", "Expected: name:value:type"],
     ["-m a --seconds 0", "Expected: a number above 0"],

@@ -11,14 +11,14 @@ export const flags = {
   request: BenchRequestFlags.flags,
   load: BenchLoadFlags.flags,
   output: {
-    json: FlagKind.text("json", "path", "A file for everything that was measured, every round of it"),
-    svg: FlagKind.text("svg", "path", "A file for the curve of the levels: requests a second against latencies"),
+    json: FlagKind.text("json", "path", "JSON file for all results, including every round"),
+    svg: FlagKind.text("svg", "path", "SVG file for a chart of latency against requests per second"),
     csv: FlagKind.optional(
       "csv",
       {
         takes: "path",
         aliases: ["latency-report-file", "f"],
-        description: "A file for the table, its numbers in full",
+        description: "CSV file for the results table, with unrounded numbers",
       },
       Result.succeed,
     ),
@@ -26,8 +26,8 @@ export const flags = {
 }
 
 export const groups: ReadonlyArray<Group> = [
-  { title: "Who is asked", first: "model" },
-  { title: "What is sent", first: "batch-size" },
-  { title: "How hard, and how long", first: "concurrency" },
+  { title: "Target", first: "model" },
+  { title: "Requests", first: "batch-size" },
+  { title: "Load", first: "concurrency" },
   { title: "Results", first: "json" },
 ]

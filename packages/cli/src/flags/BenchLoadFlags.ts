@@ -28,7 +28,8 @@ export const flags = {
     {
       takes: "numbers",
       aliases: ["concurrency-range"],
-      description: "Requests under way at every moment, each reply sending the next: 1,4,16 or 1:16:5 or 1:64:x2 (1)",
+      description: "Requests in flight at any time, as one level or several: 1,4,16 or 1:16:5 or 1:64:x2",
+      fallback: "1",
     },
     parseLevels(true),
   ),
@@ -37,48 +38,50 @@ export const flags = {
     {
       takes: "numbers",
       aliases: ["request-rate-range"],
-      description: "Instead: requests that are sent each second, whether or not those before them are answered",
+      description: "Requests to send per second, without waiting for responses; replaces --concurrency",
     },
     parseLevels(false),
   ),
-  distribution: FlagKind.choice("request-distribution", "How they are spread over that second", "poisson", [
+  distribution: FlagKind.choice("request-distribution", "Distribution of send times with --request-rate", "poisson", [
     "constant",
     "poisson",
   ]),
-  maxOutstanding: FlagKind.integer(
-    "max-outstanding",
-    "Requests under way at most, when they are sent at a rate",
-    1024,
-    {
-      minimum: 1,
-      maximum: 65_536,
-    },
-  ),
-  connections: FlagKind.integer("connections", "Over gRPC: connections that share the requests", 4, {
+  maxOutstanding: FlagKind.integer("max-outstanding", "Maximum requests in flight with --request-rate", 1024, {
     minimum: 1,
     maximum: 65_536,
   }),
-  seconds: FlagKind.withDefault("seconds", { takes: "number", description: "Of a round" }, 3, parseNumber()),
+  connections: FlagKind.integer("connections", "Maximum connections over gRPC", 4, {
+    minimum: 1,
+    maximum: 65_536,
+  }),
+  seconds: FlagKind.withDefault(
+    "seconds",
+    { takes: "number", description: "Duration of each round, in seconds" },
+    3,
+    parseNumber(),
+  ),
   interval: FlagKind.optional(
     "measurement-interval",
-    { takes: "integer", aliases: ["p"], description: "The same in milliseconds, as perf_analyzer has it" },
+    { takes: "integer", aliases: ["p"], description: "Duration of each round, in milliseconds; replaces --seconds" },
     FlagKind.parseInteger({ minimum: 1 }),
   ),
   requests: FlagKind.optional(
     "request-count",
-    { takes: "integer", description: "Instead: requests of a round, however long they take" },
+    { takes: "integer", description: "Requests in each round; replaces --seconds" },
     FlagKind.parseInteger({ minimum: 1 }),
   ),
-  rounds: FlagKind.integer("rounds", "Whose medians count", 3, { minimum: 1 }),
+  rounds: FlagKind.integer("rounds", "Number of rounds for each level; the results are their medians", 3, {
+    minimum: 1,
+  }),
   warmUp: FlagKind.withDefault(
     "warm-up",
-    { takes: "number", description: "Seconds before the first round that do not count" },
+    { takes: "number", description: "Warm-up time before the first round of each level, in seconds" },
     1,
     (text) => (/^0*\.?0+$/.test(text) ? Result.succeed(0) : parseNumber()(text)),
   ),
   patience: FlagKind.withDefault(
     "patience",
-    { takes: "number", description: "Seconds without any reply after which a round is given up" },
+    { takes: "number", description: "Time without any response that ends a round, in seconds" },
     30,
     parseNumber(),
   ),
@@ -87,11 +90,16 @@ export const flags = {
     {
       takes: "number",
       aliases: ["l"],
-      description: "Milliseconds: no further level after one whose highest percentile is above it",
+      description: "Highest percentile of a level, in milliseconds, above which later levels are skipped",
     },
     parseNumber(),
   ),
-  percentages: FlagKind.list("percentile", "number,…", "Percentiles to show, all below 100 (50,90,99)"),
+  percentages: FlagKind.list(
+    "percentile",
+    "number,…",
+    "Latency percentiles to report, above 0 and below 100",
+    "50,90,99",
+  ),
 }
 
 type Values = Command.Command.Config.Infer<typeof flags>
@@ -101,22 +109,22 @@ export interface LoadOptions extends Pick<
   "levels" | "rounds" | "extent" | "warmUp" | "connections" | "maxOutstanding" | "patience"
 > {
   readonly percentages: ReadonlyArray<number>
-  /** Milliseconds of the highest percentile; above it the sweep ends. */
+  /** Highest percentile, in milliseconds, above which the sweep ends. */
   readonly threshold: number
 }
 
-/** Fails where flags do not fit together. */
+/** Fails if flags contradict each other. */
 export const options = (values: Values): Effect.Effect<LoadOptions, CliError.UserError> => {
   const { concurrency, rates, distribution, interval, requests, threshold = Infinity } = values
   const refuse = (message: string) => Effect.fail(new CliError.UserError({ cause: message }))
   if (concurrency !== undefined && rates !== undefined) {
-    return refuse("--concurrency and --request-rate are two kinds of load: give one of them")
+    return refuse("--concurrency and --request-rate exclude each other: pass one of them")
   }
   const percentages = values.percentages.map(Number)
   const wrong = values.percentages.find(
     (_, index) => !((percentages[index] ?? 0) > 0 && (percentages[index] ?? 0) < 100),
   )
-  if (wrong !== undefined) return refuse(`--percentile: ${wrong} is no number above 0 and below 100`)
+  if (wrong !== undefined) return refuse(`--percentile: ${wrong} is not a number above 0 and below 100`)
   const seconds = interval === undefined ? values.seconds : interval / 1000
   return Effect.succeed({
     levels: rates?.map((perSecond) => ({ perSecond, distribution })) ??

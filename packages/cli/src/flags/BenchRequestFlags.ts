@@ -35,7 +35,7 @@ const parseParameter: FlagKind.Parse<readonly [string, Parameter]> = (text) => {
 export const flags = {
   batchSize: FlagKind.withDefault(
     "batch-size",
-    { takes: "integer", aliases: ["b"], description: "Rows of every request, where the model batches" },
+    { takes: "integer", aliases: ["b"], description: "Rows in each request, for models that batch" },
     1,
     FlagKind.parseInteger({ minimum: 1 }),
   ),
@@ -43,7 +43,7 @@ export const flags = {
     "shape",
     {
       takes: "name:extent,…",
-      description: "The shape of an input whose extents vary, with the batch axis or without; any number of times",
+      description: "Shape of an input with dynamic dimensions, with or without the batch dimension; repeatable",
     },
     parseShape,
   ),
@@ -51,34 +51,33 @@ export const flags = {
     "input-data",
     {
       takes: "random|zero|path",
-      description:
-        'What inputs hold: random elements, zeros, or what a JSON file says, as {"inputs": […]} or as perf_analyzer has it',
+      description: 'Input values: random, zero, or a JSON file with {"inputs": […]} or in the format of perf_analyzer',
     },
     "random",
     Result.succeed,
   ),
   text: FlagKind.optional(
     "string-data",
-    { takes: "text", description: "What every element of BYTES is, instead of random letters" },
+    { takes: "text", description: "Value of every BYTES element", fallback: "random letters" },
     Result.succeed,
   ),
-  textLength: FlagKind.integer("string-length", "Random letters in an element of BYTES", 128, { minimum: 0 }),
-  variants: FlagKind.integer("variants", "Different requests with random inputs, which take turns", 1, {
+  textLength: FlagKind.integer("string-length", "Length of random BYTES elements, in letters", 128, { minimum: 0 }),
+  variants: FlagKind.integer("variants", "Number of different random requests to send in turn", 1, {
     minimum: 1,
     maximum: 10_000,
   }),
-  seed: FlagKind.integer("seed", "The same gives the same random inputs and arrivals again", 1, { minimum: 0 }),
+  seed: FlagKind.integer("seed", "Seed for random inputs and send times", 1, { minimum: 0 }),
   parameters: FlagKind.collected(
     "request-parameter",
     {
       takes: "name:value:type",
-      description: "A parameter of every request, of type bool, int, double or string; any number of times",
+      description: "Parameter of every request, of type bool, int, double or string; repeatable",
     },
     parseParameter,
   ),
   checkLengths: FlagKind.boolean(
     "check-lengths",
-    "Whether replies must be as long as the first one; those of JSON and of decoupled models never are",
+    "Require responses of equal length; ignored for JSON tensors and decoupled models",
     true,
   ),
 }
@@ -87,7 +86,7 @@ type Values = Command.Command.Config.Infer<typeof flags>
 
 type Options = Pick<BenchmarkOptions, "inputs" | "seed" | "parameters" | "checkLengths">
 
-/** Fails where a file cannot be read. */
+/** Fails if a file cannot be read. */
 export const options = (values: Values): Effect.Effect<Options, CliError.UserError> => {
   const { inputs, batchSize, text, textLength, variants, seed, parameters, checkLengths } = values
   const common = { seed, parameters: Object.fromEntries(parameters), checkLengths }

@@ -1,6 +1,6 @@
 /** Flags of `nereid bench` for the server, the model and the protocol. */
 import type { BenchmarkOptions } from "@nereid/bench/internal/benchmark/Benchmark"
-import * as Endpoint from "@nereid/bench/internal/target/Endpoint"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, Result } from "effect"
 import { CliError, type Command, Flag } from "effect/cli"
@@ -10,12 +10,12 @@ import * as FlagKind from "./FlagKind.ts"
 export const flags = {
   model: FlagKind.optional(
     "model",
-    { takes: "name", aliases: ["m"], description: "The model to ask; it must be given" },
+    { takes: "name", aliases: ["m"], description: "Model to call; required" },
     Result.succeed,
   ),
   version: FlagKind.optional(
     "model-version",
-    { takes: "version", aliases: ["x"], description: "Its version; by default the server's choice" },
+    { takes: "version", aliases: ["x"], description: "Model version to call", fallback: "the server's choice" },
     Result.succeed,
   ),
   url: FlagKind.optional(
@@ -23,14 +23,14 @@ export const flags = {
     {
       takes: "url",
       aliases: ["u"],
-      description:
-        "The server: grpc://host:port, grpcs://, http:// or https://, or host:port with --protocol (localhost:8000, for grpc localhost:8001)",
+      description: "Server URL with http://, https://, grpc:// or grpcs://, or host:port with --protocol",
+      fallback: "localhost:8000, for gRPC localhost:8001",
     },
     Result.succeed,
   ),
   protocol: FlagKind.optional(
     "protocol",
-    { takes: "http|grpc", aliases: ["i"], description: "How it is asked, where the URL does not say so (http)" },
+    { takes: "http|grpc", aliases: ["i"], description: "Protocol of a URL without a scheme", fallback: "http" },
     (text) => {
       const protocol = (["http", "grpc"] as const).find((each) => each === text.toLowerCase())
       return protocol === undefined ? Result.fail("http, grpc") : Result.succeed(protocol)
@@ -38,7 +38,7 @@ export const flags = {
   ),
   streaming: Flag.Boolean("streaming").pipe(
     Flag.withoutNegation,
-    Flag.withDescription("Over gRPC: by ModelStreamInfer, many requests on one stream; takes no value"),
+    Flag.withDescription("Send many requests on one gRPC stream (ModelStreamInfer); takes no value"),
     Flag.atLeast(0),
     Flag.map((given) => given.at(-1) ?? false),
   ),
@@ -47,7 +47,7 @@ export const flags = {
     {
       takes: "binary|json",
       aliases: ["input-tensor-format", "output-tensor-format"],
-      description: "Over HTTP: whether tensors are sent and asked for as binary data or as text",
+      description: "Format of tensors over HTTP, in requests and responses",
     },
     "binary",
     (text) => (["binary", "json"].includes(text) ? Result.succeed(text) : Result.fail("binary, json")),
@@ -59,7 +59,7 @@ type Values = Command.Command.Config.Infer<typeof flags>
 
 type Options = Pick<BenchmarkOptions, "endpoint" | "tls" | "protocol" | "model" | "headers">
 
-/** Fails where flags do not fit together. */
+/** Fails if flags contradict each other. */
 export const options = (values: Values): Effect.Effect<Options, CliError.UserError> =>
   Effect.try({
     try: () => read(values),
@@ -67,10 +67,13 @@ export const options = (values: Values): Effect.Effect<Options, CliError.UserErr
   })
 
 const read = ({ model, version, url, protocol, streaming, tensors, headers, ...tls }: Values): Options => {
-  if (model === undefined) throw new Error("--model must say which model to ask, as in nereid bench --model=digits")
-  const endpoint = Endpoint.parse(url ?? "localhost", protocol)
-  if (streaming && endpoint.protocol !== "grpc") throw new Error("--streaming is for gRPC: add --protocol=grpc")
-  if (tensors === "json" && endpoint.protocol !== "http") throw new Error("--tensor-format=json is for HTTP")
+  if (model === undefined) throw new Error("--model is required, as in nereid bench --model=digits")
+  const endpoint = Result.getOrThrow(ServerUrl.parse(url ?? "localhost", protocol ?? "http"))
+  if (protocol !== undefined && endpoint.protocol !== protocol)
+    throw new Error(`--protocol=${protocol} contradicts ${url}`)
+  if (streaming && endpoint.protocol !== "grpc") throw new Error("--streaming requires gRPC: add --protocol=grpc")
+  if (tensors === "json" && endpoint.protocol !== "http")
+    throw new Error("--tensor-format=json requires HTTP: omit --protocol=grpc")
   const http = tensors === "json" ? "http-json" : "http"
   const grpc = streaming ? "grpc-stream" : "grpc"
   return {

@@ -1,14 +1,15 @@
 /** The guide of the command line, held against the help. */
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { CliOutput, Command, type HelpDoc } from "effect/cli"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import * as NodeServices from "../NodeServices.ts"
 import * as Help from "../Help.ts"
 import * as BenchFlags from "./BenchFlags.ts"
 import * as ExportFlags from "./ExportFlags.ts"
 import * as GenerateFlags from "./GenerateFlags.ts"
+import * as InitFlags from "./InitFlags.ts"
 import * as ServerFlags from "./ServerFlags.ts"
 
 /** The flags of a command, as its help has them. */
@@ -47,7 +48,9 @@ const tables = (flags: ReadonlyArray<HelpDoc.FlagDoc>, groups: ReadonlyArray<Ser
 const between = (page: string, from: string, groups: ReadonlyArray<ServerFlags.Group>): string => {
   const start = page.indexOf(from)
   expect(start, from).toBeGreaterThanOrEqual(0)
-  return page.slice(start, page.indexOf(`## ${groups[0]?.title}\n`, start))
+  const end = page.indexOf(`## ${groups[0]?.title}\n`, start)
+  expect(end, groups[0]?.title).toBeGreaterThan(start)
+  return page.slice(start, end)
 }
 
 it.effect("docs/guides/command-line.md lists all flags, as the help does; `vitest -u` writes them there", () =>
@@ -58,6 +61,7 @@ it.effect("docs/guides/command-line.md lists all flags, as the help does; `vites
     const generate = yield* flagsOf(Command.make("generate", { flags: GenerateFlags.flags }, () => Effect.void))
     const exported = yield* flagsOf(Command.make("export", { flags: ExportFlags.flags }, () => Effect.void))
     const bench = yield* flagsOf(Command.make("bench", { flags: BenchFlags.flags }, () => Effect.void))
+    const init = yield* flagsOf(Command.make("init", { flags: InitFlags.flags }, () => Effect.void))
     const whole = [
       between(page, "# The command line\n", ServerFlags.groups),
       tables(serve, ServerFlags.groups),
@@ -70,6 +74,9 @@ it.effect("docs/guides/command-line.md lists all flags, as the help does; `vites
       "\n",
       between(page, "# `nereid bench`\n", BenchFlags.groups),
       tables(bench, BenchFlags.groups),
+      "\n",
+      between(page, "# `nereid init`\n", InitFlags.groups),
+      tables(init, InitFlags.groups),
     ]
     yield* Effect.promise(() => expect(whole.join("")).toMatchFileSnapshot(path))
   }),

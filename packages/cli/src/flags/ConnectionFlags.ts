@@ -10,7 +10,7 @@ export const flags = {
     {
       takes: "name:value",
       aliases: ["H"],
-      description: "A header, over gRPC metadata, of every request; any number of times",
+      description: "Header to send with every request, as metadata over gRPC; repeatable",
       display: (text) => text.replace(/:.*/, ":…"),
     },
     (text) => {
@@ -19,10 +19,10 @@ export const flags = {
       return Result.succeed([name.toLowerCase(), value.trim()] as const)
     },
   ),
-  ca: FlagKind.text("tls-ca", "path", "Certificates, in PEM, that sign the server's, instead of Node's own list"),
-  cert: FlagKind.text("tls-cert", "path", "The certificate to show to the server, in PEM"),
-  key: FlagKind.text("tls-key", "path", "Its private key, in PEM"),
-  insecure: FlagKind.boolean("tls-insecure", "Whether any certificate of the server is good enough", false),
+  ca: FlagKind.text("tls-ca", "path", "CA certificate file to verify the server, in PEM", "the CA list of Node"),
+  cert: FlagKind.text("tls-cert", "path", "Client certificate file, in PEM"),
+  key: FlagKind.text("tls-key", "path", "Private key file of the client certificate, in PEM"),
+  insecure: FlagKind.boolean("tls-insecure", "Accept any server certificate without verification", false),
 }
 
 type Values = Command.Command.Config.Infer<typeof flags>
@@ -33,9 +33,9 @@ type Values = Command.Command.Config.Infer<typeof flags>
  */
 export const tls = ({ ca, cert, key, insecure }: Omit<Values, "headers">, secure: boolean, url: string) => {
   if (!secure && (ca ?? cert ?? key) !== undefined) {
-    throw new Error(`certificates are of no use without https:// or grpcs:// in ${url}`)
+    throw new Error(`--tls-ca, --tls-cert and --tls-key require https:// or grpcs:// in ${url}`)
   }
-  if ((cert === undefined) !== (key === undefined)) throw new Error("--tls-cert and --tls-key need each other")
+  if ((cert === undefined) !== (key === undefined)) throw new Error("--tls-cert and --tls-key must be given together")
   return {
     ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
     ...(cert === undefined ? {} : { cert: readFileSync(cert) }),

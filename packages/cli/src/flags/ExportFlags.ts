@@ -7,15 +7,15 @@ import type { Group } from "./ServerFlags.ts"
 export const flags = {
   overwrite: Flag.Boolean("overwrite").pipe(
     Flag.withoutNegation,
-    Flag.withDescription("Write over files that are there with other contents; takes no value"),
+    Flag.withDescription("Overwrite existing files with different contents; takes no value"),
     Flag.atLeast(0),
     Flag.map((given) => given.at(-1) ?? false),
   ),
   exported: FlagKind.collected(
     "model",
-    { takes: "name", aliases: ["m"], description: "A model to export, any number of times; by default all" },
+    { takes: "name", aliases: ["m"], description: "Model to export; repeatable", fallback: "all models" },
     Result.succeed,
   ),
 }
 
-export const groups: ReadonlyArray<Group> = [{ title: "What is exported", first: "overwrite" }]
+export const groups: ReadonlyArray<Group> = [{ title: "Output", first: "overwrite" }]

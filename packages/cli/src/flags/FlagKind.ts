@@ -14,16 +14,18 @@ interface Description {
   /** The kind of its value, in the help. */
   readonly takes: string
   readonly description: string
+  /** Default value, in the help, if `withDefault` does not know it. */
+  readonly fallback?: string
   /** Returns the part of an invalid value that errors may show. Default: the whole value. */
   readonly display?: (value: string) => string
   /** Aliases; one of a single letter has one dash. */
   readonly aliases?: ReadonlyArray<string>
 }
 
-/** One of the values that a flag was given. */
+/** One value of a flag. */
 export interface Given {
   readonly text: string
-  /** The environment variable that it comes from; undefined for the command line. */
+  /** Environment variable that holds the value; undefined for the command line. */
   readonly variable?: Variable
 }
 
@@ -42,12 +44,15 @@ const given = (flag: Flag.Flag<string>, name: string): Flag.Flag<ReadonlyArray<G
 /** Returns the name of the flag or variable, for messages. */
 export const sourceOf = (name: string, { variable }: Given): string => variable?.name ?? `--${name}`
 
-const described = (name: string, { takes, description, aliases = [] }: Description): Flag.Flag<string> =>
+const described = (name: string, { takes, description, fallback, aliases = [] }: Description): Flag.Flag<string> =>
   aliases
     .reduce((flag, alias) => Flag.withAlias(flag, alias), Flag.String(name))
-    .pipe(Flag.withMetavar(takes), Flag.withDescription(description))
+    .pipe(
+      Flag.withMetavar(takes),
+      Flag.withDescription(fallback === undefined ? description : `${description} (default ${fallback})`),
+    )
 
-/** Every value of a flag that may come any number of times, in their order, by what its givers are called. */
+/** All values of a repeatable flag, in order. `parse` knows the flag or the variable of each value. */
 export const collectedFrom = <A>(
   name: string,
   description: Description,
@@ -55,7 +60,7 @@ export const collectedFrom = <A>(
 ): Flag.Flag<ReadonlyArray<A>> =>
   given(described(name, description), name).pipe(Flag.mapEffect((values) => Effect.forEach(values, parse)))
 
-/** Every value of a flag that may come any number of times, in their order. */
+/** All values of a repeatable flag, in order. */
 export const collected = <A>(name: string, description: Description, parse: Parse<A>): Flag.Flag<ReadonlyArray<A>> =>
   collectedFrom(name, description, parsed(name, description, parse))
 
@@ -74,16 +79,14 @@ export const optional = <A>(name: string, description: Description, parse: Parse
   const parseOne = parsed(name, description, parse)
   return collectedFrom(name, description, (given) => {
     if (given.variable?.number === undefined) return parseOne(given)
-    const message = `${given.variable.name} has a number, and --${name} one value: set ${nameOf(name)}`
+    const message = `${given.variable.name} is numbered, but --${name} takes one value: set ${nameOf(name)}`
     return Effect.fail(new CliError.ValidationError({ message }))
   }).pipe(Flag.map((values) => values.at(-1)))
 }
 
-/** Flag whose last value counts, with a default that its description shows. */
+/** Flag whose last value counts, with a default that its help shows. */
 export const withDefault = <A>(name: string, description: Description, fallback: A, parse: Parse<A>): Flag.Flag<A> =>
-  optional(name, { ...description, description: `${description.description} (${String(fallback)})` }, parse).pipe(
-    Flag.map((value) => value ?? fallback),
-  )
+  optional(name, { ...description, fallback: String(fallback) }, parse).pipe(Flag.map((value) => value ?? fallback))
 
 /** Flag without a value; its environment variable takes a boolean. */
 export const present = (name: string, description: string): Flag.Flag<boolean> => {
@@ -127,9 +130,9 @@ export const optionalInteger = (name: string, description: string, range: Range)
   optional(name, { takes: "integer", description }, parseInteger(range))
 
 export const port = (name: string, protocols: string, fallback: number): Flag.Flag<number> =>
-  integer(name, `Port of ${protocols}, 0 for a free one`, fallback, { minimum: 0, maximum: 65_535 })
+  integer(name, `Port for ${protocols}; 0 selects a free port`, fallback, { minimum: 0, maximum: 65_535 })
 
-/** Flag that takes one of these words, in any case. */
+/** Flag that takes one of these words, regardless of case. */
 export const choice = <const W extends string>(
   name: string,
   description: string,
@@ -141,13 +144,25 @@ export const choice = <const W extends string>(
     return word === undefined ? Result.fail(words.join(", ")) : Result.succeed(word)
   })
 
-/** Any text, or none. An empty one is as good as none. */
-export const text = (name: string, takes: string, description: string): Flag.Flag<string | undefined> =>
-  optional(name, { takes, description }, Result.succeed).pipe(Flag.map((text) => (text === "" ? undefined : text)))
+/** Flag for any text. An empty text counts as unset. `fallback` is the default that the help shows. */
+export const text = (
+  name: string,
+  takes: string,
+  description: string,
+  fallback?: string,
+): Flag.Flag<string | undefined> =>
+  optional(name, { takes, description, ...(fallback === undefined ? {} : { fallback }) }, Result.succeed).pipe(
+    Flag.map((text) => (text === "" ? undefined : text)),
+  )
 
 /** Comma-separated list; repeated flags add to it. */
-export const list = (name: string, takes: string, description: string): Flag.Flag<ReadonlyArray<string>> =>
-  collected(name, { takes, description }, (text) => {
+export const list = (
+  name: string,
+  takes: string,
+  description: string,
+  fallback?: string,
+): Flag.Flag<ReadonlyArray<string>> =>
+  collected(name, { takes, description, ...(fallback === undefined ? {} : { fallback }) }, (text) => {
     const items = text.split(",").map((item) => item.trim())
     return items.includes("") ? Result.fail(takes) : Result.succeed(items)
   }).pipe(Flag.map((lists) => lists.flat()))

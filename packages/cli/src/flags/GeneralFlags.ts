@@ -4,36 +4,55 @@ import type { Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 
 export const flags = {
-  id: FlagKind.text("id", "name", "The server's name in its metadata (nereid)"),
-  exitTimeout: FlagKind.integer("exit-timeout-secs", "Seconds that a stop waits for requests in flight", 30, {
-    minimum: 0,
-  }),
+  id: FlagKind.text("id", "name", "Server name in the server metadata", "nereid"),
+  watch: FlagKind.present(
+    "watch",
+    "Restart after a change of the module or of a file that it imports; the ports stay open; takes no value",
+  ),
+  exitTimeout: FlagKind.integer(
+    "exit-timeout-secs",
+    "Time for requests in flight to finish during a stop, in seconds",
+    30,
+    {
+      minimum: 0,
+    },
+  ),
   strictReadiness: FlagKind.boolean(
     "strict-readiness",
-    "Whether the server is ready only while all its models are; else while it serves at all",
+    "Report the server as ready only while all its models are ready",
     true,
   ),
   maxConnections: FlagKind.integer(
     "max-connections",
-    "Connections at one time, on each port but that of metrics",
+    "Maximum open connections on each port, except the metrics port",
     10_000,
     {
       minimum: 1,
     },
   ),
-  maxInFlightSize: FlagKind.optionalInteger(
-    "max-in-flight-size",
-    "Bytes of all requests until they are answered; by default half of the memory that there is",
+  sendTimeout: FlagKind.integer(
+    "send-timeout-secs",
+    "Maximum time without progress while a client reads a response, in seconds",
+    60,
     { minimum: 1 },
+  ),
+  maxInFlightSize: FlagKind.optional(
+    "max-in-flight-size",
+    {
+      takes: "integer",
+      description: "Maximum memory for requests in flight and unsent responses, in bytes",
+      fallback: "half of the memory",
+    },
+    FlagKind.parseInteger({ minimum: 1 }),
   ),
   allowSharedMemory: FlagKind.boolean(
     "allow-client-shm",
-    "Whether callers on this machine may pass tensors in system shared memory",
+    "Let clients on this machine pass tensors in system shared memory",
     false,
   ),
   tuneGarbageCollector: FlagKind.boolean(
     "tune-garbage-collector",
-    "Whether to tune V8's garbage collector for a server, in the whole process",
+    "Tune V8's garbage collector for a server; affects the whole process",
     true,
   ),
 }
@@ -45,6 +64,7 @@ export const options = ({
   exitTimeout,
   strictReadiness,
   maxConnections,
+  sendTimeout,
   maxInFlightSize,
   allowSharedMemory,
   tuneGarbageCollector,
@@ -55,5 +75,6 @@ export const options = ({
   ...(maxInFlightSize === undefined ? {} : { maxInFlightSize }),
   allowClientSharedMemory: allowSharedMemory,
   tuneGarbageCollector,
+  sendTimeout: `${sendTimeout} seconds`,
   drainTimeout: `${exitTimeout} seconds`,
 })

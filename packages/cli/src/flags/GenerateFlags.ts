@@ -8,13 +8,13 @@ import type { Group } from "./ServerFlags.ts"
 export const flags = {
   output: FlagKind.optional(
     "output",
-    { takes: "path", aliases: ["o"], description: "The file to write; by default the text goes to stdout" },
+    { takes: "path", aliases: ["o"], description: "Output file", fallback: "stdout" },
     Result.succeed,
   ),
   check: Flag.Boolean("check").pipe(
     Flag.withoutNegation,
     Flag.withDescription(
-      "Write nothing: exit with 1, and say every difference, where the file declares something else; takes no value",
+      "Compare the output file instead of writing it: print differences and exit with 1; takes no value",
     ),
     Flag.atLeast(0),
     Flag.map((given) => given.at(-1) ?? false),
@@ -22,7 +22,7 @@ export const flags = {
   text: Flag.Boolean("text").pipe(
     Flag.withoutNegation,
     Flag.withDescription(
-      "Declare TYPE_STRING tensors of one element as texts, strings in code, and not as bytes; takes no value",
+      "Declare TYPE_STRING tensors of one element as text (strings) instead of bytes; takes no value",
     ),
     Flag.atLeast(0),
     Flag.map((given) => given.at(-1) ?? false),
@@ -32,29 +32,35 @@ export const flags = {
     {
       takes: "name",
       aliases: ["m"],
-      description:
-        "A model of the repository or the server, any number of times; by default all. Of an .onnx file: its name",
+      description: "Model to read from the repository or server, or name of an .onnx model; repeatable",
+      fallback: "all models",
     },
     Result.succeed,
   ),
-  version: FlagKind.optionalInteger("model-version", "The version to read; by default the latest that is served", {
-    minimum: 1,
-  }),
-  maxBatchSize: FlagKind.optionalInteger(
+  version: FlagKind.optional(
+    "model-version",
+    { takes: "integer", description: "Model version to read", fallback: "the latest served version" },
+    FlagKind.parseInteger({ minimum: 1 }),
+  ),
+  maxBatchSize: FlagKind.optional(
     "max-batch-size",
-    "Rows of a batch, where the source does not say; by default 4 of files that can batch, and 0, no batches, of servers without configuration",
-    { minimum: 0, maximum: 2 ** 31 - 1 },
+    {
+      takes: "integer",
+      description: "Maximum rows per batch if the source does not define it; 0 for no batching",
+      fallback: "4 for files that can batch, 0 for servers",
+    },
+    FlagKind.parseInteger({ minimum: 0, maximum: 2 ** 31 - 1 }),
   ),
   configName: FlagKind.text(
     "model-config-name",
     "name",
-    "Models of a repository that have a configs/<name>.pbtxt are read by it",
+    "Read configs/<name>.pbtxt instead of config.pbtxt in models that have it",
   ),
   connection: ConnectionFlags.flags,
 }
 
 export const groups: ReadonlyArray<Group> = [
-  { title: "What is written", first: "output" },
-  { title: "What is read", first: "model" },
-  { title: "How a server is asked", first: "header" },
+  { title: "Output", first: "output" },
+  { title: "Source", first: "model" },
+  { title: "Connection to a server", first: "header" },
 ]

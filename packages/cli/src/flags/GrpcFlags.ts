@@ -6,21 +6,25 @@ import * as RestrictionFlag from "./RestrictionFlag.ts"
 import * as TlsFlags from "./TlsFlags.ts"
 
 export const flags = {
-  allow: FlagKind.boolean("allow-grpc", "Whether to serve gRPC, Connect and gRPC-web on a port of their own", true),
-  address: FlagKind.text("grpc-address", "address", "Address for gRPC to listen on (0.0.0.0)"),
+  allow: FlagKind.boolean("allow-grpc", "Serve gRPC, Connect and gRPC-web on their own port", true),
+  address: FlagKind.text("grpc-address", "address", "Address to listen on for gRPC", "0.0.0.0"),
   port: FlagKind.port("grpc-port", "gRPC", 8001),
-  maxMessageSize: FlagKind.integer("grpc-max-message-size", "The largest message, in bytes", 256 * 2 ** 20, {
+  maxMessageSize: FlagKind.integer("grpc-max-message-size", "Maximum size of a message, in bytes", 256 * 2 ** 20, {
     minimum: 1,
     maximum: 2 ** 31 - 1,
   }),
   compression: FlagKind.choice(
     "grpc-infer-response-compression-level",
-    "How answers to inferences are compressed, where the caller accepts it",
+    "Compression level of inference responses, for clients that accept compression",
     "none",
     ["none", "low", "medium", "high"],
   ),
-  forward: FlagKind.text("grpc-header-forward-pattern", "regex", "Metadata that becomes parameters of its requests"),
-  restricted: RestrictionFlag.make("grpc-restricted-protocol", "grpc", "the metadata triton-grpc-protocol-key"),
+  forward: FlagKind.text(
+    "grpc-header-forward-pattern",
+    "regex",
+    "Request metadata to forward as parameters, as a regular expression",
+  ),
+  restricted: RestrictionFlag.make("grpc-restricted-protocol", "grpc", "metadata (triton-grpc-protocol-key: value)"),
   tls: TlsFlags.make("grpc"),
 }
 

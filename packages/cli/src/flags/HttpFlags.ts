@@ -6,12 +6,18 @@ import * as RestrictionFlag from "./RestrictionFlag.ts"
 import * as TlsFlags from "./TlsFlags.ts"
 
 export const flags = {
-  allow: FlagKind.boolean("allow-http", "Whether to serve HTTP on a port of its own", true),
-  address: FlagKind.text("http-address", "address", "Address for HTTP to listen on (0.0.0.0)"),
+  allow: FlagKind.boolean("allow-http", "Serve HTTP on its own port", true),
+  address: FlagKind.text("http-address", "address", "Address to listen on for HTTP", "0.0.0.0"),
   port: FlagKind.port("http-port", "HTTP", 8000),
-  maxInputSize: FlagKind.integer("http-max-input-size", "The largest body, in bytes", 64 * 2 ** 20, { minimum: 1 }),
-  forward: FlagKind.text("http-header-forward-pattern", "regex", "Headers that become parameters of their requests"),
-  restricted: RestrictionFlag.make("http-restricted-api", "http", "the header key"),
+  maxInputSize: FlagKind.integer("http-max-input-size", "Maximum size of a request body, in bytes", 64 * 2 ** 20, {
+    minimum: 1,
+  }),
+  forward: FlagKind.text(
+    "http-header-forward-pattern",
+    "regex",
+    "Request headers to forward as parameters, as a regular expression",
+  ),
+  restricted: RestrictionFlag.make("http-restricted-api", "http", "a header (key: value)"),
   tls: TlsFlags.make("http"),
 }
 

@@ -11,44 +11,53 @@ const positive = { minimum: 1 }
 export const flags = {
   time: FlagKind.integer(
     "grpc-keepalive-time",
-    "Milliseconds in which nothing came, until the server asks whether the caller is there",
+    "Time without received data before the server sends a ping, in milliseconds",
     7_200_000,
     positive,
   ),
-  timeout: FlagKind.integer("grpc-keepalive-timeout", "Milliseconds in which that must be answered", 20_000, positive),
+  timeout: FlagKind.integer(
+    "grpc-keepalive-timeout",
+    "Timeout for the acknowledgement of a ping, in milliseconds",
+    20_000,
+    positive,
+  ),
   permitWithoutCalls: FlagKind.boolean(
     "grpc-keepalive-permit-without-calls",
-    "Whether connections without calls are asked and may ask, too",
+    "Allow pings on connections without calls, from the server and from clients",
     false,
   ),
   maxPingsWithoutData: FlagKind.integer(
     "grpc-http2-max-pings-without-data",
-    "How often the server asks without having sent anything else between, 0 for any number",
+    "Maximum pings from the server without data in between; 0 for no limit",
     2,
     any,
   ),
   minReceiveInterval: FlagKind.integer(
     "grpc-http2-min-recv-ping-interval-without-data",
-    "Milliseconds that callers must wait between two pings, where nothing is sent to them between",
+    "Minimum interval between pings of a client without data in between, in milliseconds",
     300_000,
     any,
   ),
   maxPingStrikes: FlagKind.integer(
     "grpc-http2-max-ping-strikes",
-    "How many pings may come too soon, 0 for any number",
+    "Maximum early pings of a client before its connection is closed; 0 for no limit",
     2,
     any,
   ),
   maxAge: FlagKind.integer(
     "grpc-max-connection-age",
-    "Milliseconds that a connection may last, 0 for no limit",
+    "Maximum age of a connection, in milliseconds; 0 for no limit",
     0,
     any,
   ),
-  maxAgeGrace: FlagKind.optionalInteger(
+  maxAgeGrace: FlagKind.optional(
     "grpc-max-connection-age-grace",
-    "Milliseconds that calls on a connection that is too old may still take (no limit)",
-    any,
+    {
+      takes: "integer",
+      description: "Time for calls to finish on a connection past its maximum age, in milliseconds",
+      fallback: "no limit",
+    },
+    FlagKind.parseInteger(any),
   ),
 }
 

@@ -12,15 +12,20 @@ const parseLevel: FlagKind.Parse<number> = (text) =>
 export const flags = {
   verboseLevel: FlagKind.withDefault(
     "log-verbose",
-    { takes: "integer", description: "From 1, a line for each request; the more, the more" },
+    { takes: "integer", description: "Verbosity; 1 or higher logs every request" },
     0,
     parseLevel,
   ),
-  info: FlagKind.boolean("log-info", "Whether information is logged", true),
-  warning: FlagKind.boolean("log-warning", "Whether warnings are logged", true),
-  error: FlagKind.boolean("log-error", "Whether errors are logged", true),
-  format: FlagKind.choice("log-format", "How the time of a line is written", "default", ["default", "ISO8601"]),
-  file: FlagKind.text("log-file", "path", "A file to log to; without, it goes to stderr"),
+  info: FlagKind.boolean("log-info", "Log informational messages", true),
+  warning: FlagKind.boolean("log-warning", "Log warnings", true),
+  error: FlagKind.boolean("log-error", "Log errors", true),
+  format: FlagKind.choice(
+    "log-format",
+    "Format of log lines: Triton's, Triton's with ISO 8601 times, or JSON objects",
+    "default",
+    ["default", "ISO8601", "json"],
+  ),
+  file: FlagKind.text("log-file", "path", "Log file", "stderr"),
 }
 
 type Values = Command.Command.Config.Infer<typeof flags>

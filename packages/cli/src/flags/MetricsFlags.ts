@@ -12,7 +12,7 @@ const switches = new Map<string, (isOn: boolean) => MetricsOptions>([
   ["summary_latencies", (isOn) => ({ summaryLatencies: isOn })],
 ])
 
-/** `0.5:0.05,0.9:0.01`: quantiles with their allowed errors, of which ours stay within one per cent of the value. */
+/** Parses quantiles with allowed errors, `0.5:0.05`. The errors have no effect; the actual error is at most 1 %. */
 const parseQuantiles = (text: string): ReadonlyArray<number> | undefined => {
   const pairs = text.split(",").map((pair) => pair.split(":"))
   const isPart = (part: string | undefined) => part !== undefined && /^(0?\.\d+|[01](\.0*)?)$/.test(part)
@@ -31,16 +31,21 @@ const parseSetting: FlagKind.Parse<MetricsOptions> = (text) => {
 }
 
 export const flags = {
-  allow: FlagKind.boolean("allow-metrics", "Whether to serve Prometheus' /metrics", true),
-  address: FlagKind.text("metrics-address", "address", "Address for metrics to listen on (that of HTTP)"),
+  allow: FlagKind.boolean("allow-metrics", "Serve Prometheus metrics at /metrics", true),
+  address: FlagKind.text("metrics-address", "address", "Address to listen on for metrics", "the HTTP address"),
   port: FlagKind.port("metrics-port", "metrics", 8002),
-  cpu: FlagKind.boolean("allow-cpu-metrics", "Whether the machine's processors and memory are in them", true),
-  interval: FlagKind.integer("metrics-interval-ms", "How often processors and memory are looked at", 2000, {
-    minimum: 1,
-  }),
+  cpu: FlagKind.boolean("allow-cpu-metrics", "Include metrics of the machine's CPU and memory", true),
+  interval: FlagKind.integer(
+    "metrics-interval-ms",
+    "Interval between measurements of CPU and memory, in milliseconds",
+    2000,
+    {
+      minimum: 1,
+    },
+  ),
   settings: FlagKind.collected(
     "metrics-config",
-    { takes: "setting=value", description: `What they tell: ${settings.join(", ")}; any number of times` },
+    { takes: "setting=value", description: `Metric setting: ${settings.join(", ")}; repeatable` },
     parseSetting,
   ),
 }

@@ -8,16 +8,16 @@ import * as TlsFlags from "./TlsFlags.ts"
 export const flags = {
   port: FlagKind.optionalInteger(
     "port",
-    "Port of HTTP and gRPC together, 0 for a free one; those with --allow-… have their own beside it",
+    "Shared port for HTTP and gRPC, in addition to their own ports; 0 selects a free port",
     { minimum: 0, maximum: 65_535 },
   ),
-  address: FlagKind.text("port-address", "address", "Address for it to listen on (0.0.0.0)"),
+  address: FlagKind.text("port-address", "address", "Address to listen on for --port", "0.0.0.0"),
   tls: TlsFlags.make("port"),
 }
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-/** Fails where one of the others is given without the port itself. */
+/** Fails if an option of the shared port is given without the port. */
 export const options = ({
   port,
   address,
@@ -30,5 +30,5 @@ export const options = ({
     ...(mutual ? ["port-use-ssl-mutual"] : []),
   ]
   if (given === undefined) return Effect.succeed({})
-  return Effect.fail(new CliError.UserError({ cause: `--${given} is of no use without --port` }))
+  return Effect.fail(new CliError.UserError({ cause: `--${given} requires --port` }))
 }

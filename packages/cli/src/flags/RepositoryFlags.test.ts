@@ -1,8 +1,8 @@
 /** The flags of a model repository, and the options that they set. */
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { CliOutput, Command } from "effect/cli"
+import * as NodeServices from "../NodeServices.ts"
 import * as RepositoryFlags from "./RepositoryFlags.ts"
 
 const parse = (line: string) =>
@@ -34,11 +34,16 @@ it.effect.each([
     { control: "poll", pollInterval: "3 seconds" },
   ],
   [
+    "--model-repository=/a --model-control-mode=poll --repository-poll-secs=0",
+    { control: "poll", pollInterval: "0 seconds" },
+  ],
+  [
     "--model-repository=/a --model-control-mode=EXPLICIT --load-model=m --load-model=n",
     { control: "explicit", load: ["m", "n"] },
   ],
   ["--model-repository=/a --model-config-name=big --exit-on-error=0", { configName: "big", exitOnError: false }],
-  ["--model-repository=/a --disable-auto-complete-config", { autoComplete: false }],
+  ["--model-repository=/a --disable-auto-complete-config", { autoComplete: false, partialModelLoad: false }],
+  ["--model-repository=/a --partial-model-load=true", { partialModelLoad: true }],
   ["--model-repository=/a --strict-model-config=true", { autoComplete: false }],
   ["--model-repository=/a --backend-config=onnxruntime,default-max-batch-size=16", { defaultMaxBatchSize: 16 }],
   ["--model-repository=/a --backend-config=default-max-batch-size=0", { defaultMaxBatchSize: 0 }],
@@ -53,9 +58,9 @@ it.effect.each([
 
 // A6.mode.explicit.all-alone@command, A6.mode.flags@command, A6.cloud@command
 it.effect.each([
-  ["--model-control-mode=explicit", "--model-control-mode=explicit is of no use without --model-repository"],
+  ["--model-control-mode=explicit", "--model-control-mode=explicit requires --model-repository"],
   ["--model-control-mode=some", 'Invalid value for flag --model-control-mode: "some". Expected: none, explicit, poll'],
-  ["--model-repository=/a --load-model=m", "--load-model needs --model-control-mode=explicit"],
+  ["--model-repository=/a --load-model=m", "--load-model requires --model-control-mode=explicit"],
   [
     "--model-repository=/a --model-control-mode=explicit --load-model=* --load-model=m",
     "Wildcard model name '*' must be the ONLY startup model if specified at all.",
@@ -64,7 +69,7 @@ it.effect.each([
     (url) =>
       [
         `--model-repository=${url}`,
-        `the model repository '${url}' is no directory: cloud stores are not supported`,
+        `--model-repository=${url} is a URL, expected a directory: cloud storage is not supported`,
       ] as const,
   ),
   ["--backend-config=onnxruntime,default-max-batchsize=4", "Expected: onnxruntime,default-max-batch-size=4"],

@@ -17,7 +17,7 @@ const parseBackendSetting: FlagKind.Parse<BackendSetting> = (text) => {
     const parsed = FlagKind.parseInteger({ minimum: 0, maximum: 2 ** 31 - 1 })(value)
     return Result.map(parsed, (defaultMaxBatchSize) => ({ defaultMaxBatchSize }))
   }
-  return Result.fail("onnxruntime,default-max-batch-size=4, the only setting there is")
+  return Result.fail("onnxruntime,default-max-batch-size=4 (the only supported setting)")
 }
 
 export const flags = {
@@ -25,14 +25,14 @@ export const flags = {
     "model-repository",
     {
       takes: "path",
-      description: "A directory of models, each in a directory of its own; any number of times",
+      description: "Model repository: a directory with one subdirectory per model; repeatable",
       aliases: ["model-store"],
     },
     Result.succeed,
   ),
   control: FlagKind.choice(
     "model-control-mode",
-    "Who decides which models of the repository are loaded: nobody (all, at the start), callers, or the directories themselves",
+    "Loading of repository models: none (all at start), explicit (on request), or poll (when files change)",
     "none",
     ["none", "explicit", "poll"],
   ),
@@ -40,34 +40,44 @@ export const flags = {
     "load-model",
     {
       takes: "name",
-      description: "With explicit control, a model to load at the start, * alone for all; any number of times",
+      description: "Model to load at start in explicit mode, or * for all models; repeatable",
     },
     Result.succeed,
   ),
-  pollSeconds: FlagKind.integer("repository-poll-secs", "With poll, seconds between two looks at the directories", 15, {
-    minimum: 1,
-  }),
+  pollSeconds: FlagKind.integer(
+    "repository-poll-secs",
+    "Interval between scans of the repositories in poll mode, in seconds; 0 disables them",
+    15,
+    {
+      minimum: 0,
+    },
+  ),
   configName: FlagKind.text(
     "model-config-name",
     "name",
-    "Models that have a configs/<name>.pbtxt are configured by it, others by their config.pbtxt",
+    "Use configs/<name>.pbtxt instead of config.pbtxt in models that have it",
   ),
-  // The one flag of tritonserver that takes no value.
+  // The only flag of tritonserver that takes no value.
   noAutoComplete: FlagKind.present(
     "disable-auto-complete-config",
-    "Configurations must be complete: nothing is read from model files",
+    "Require complete configurations, without fields from model files; takes no value",
   ),
-  strictConfig: FlagKind.boolean("strict-model-config", "The same as --disable-auto-complete-config", false),
+  strictConfig: FlagKind.boolean("strict-model-config", "Same as --disable-auto-complete-config", false),
   backendConfig: FlagKind.collected(
     "backend-config",
     {
       takes: "onnxruntime,setting=value",
       description:
-        "default-max-batch-size: rows of a batch, where a model can batch and its configuration does not say how many; settings of other backends have no effect",
+        "Setting default-max-batch-size: maximum rows per batch of models that can batch but do not configure it; other backends are ignored",
     },
     parseBackendSetting,
   ),
-  exitOnError: FlagKind.boolean("exit-on-error", "Whether a model that cannot be loaded ends the start", true),
+  partialModelLoad: FlagKind.boolean(
+    "partial-model-load",
+    "Serve the versions of a model that load although others fail; requests may reach an older version",
+    false,
+  ),
+  exitOnError: FlagKind.boolean("exit-on-error", "Exit if a repository model fails to load at start", true),
 }
 
 type Values = Command.Command.Config.Infer<typeof flags>
@@ -84,7 +94,7 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
   const { directories, control, load, pollSeconds, configName, backendConfig } = values
   const refuse = (message: string) => Effect.fail(new CliError.UserError({ cause: message }))
   const [first, ...others] = directories
-  if (load.length > 0 && control !== "explicit") return refuse("--load-model needs --model-control-mode=explicit")
+  if (load.length > 0 && control !== "explicit") return refuse("--load-model requires --model-control-mode=explicit")
   if (load.length > 1 && load.includes("*")) {
     return refuse("Wildcard model name '*' must be the ONLY startup model if specified at all.")
   }
@@ -92,11 +102,11 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
     const useless = control === "none" ? undefined : `--model-control-mode=${control}`
     return useless === undefined
       ? Effect.undefined
-      : refuse(`${useless} is of no use without --model-repository: models of a module are loaded at start, and stay`)
+      : refuse(`${useless} requires --model-repository: the models of a module are always loaded at start`)
   }
   const cloud = directories.find((directory) => /^[a-z0-9]+:\/\//i.test(directory))
   if (cloud !== undefined) {
-    return refuse(`the model repository '${cloud}' is no directory: cloud stores are not supported`)
+    return refuse(`--model-repository=${cloud} is a URL, expected a directory: cloud storage is not supported`)
   }
   return Effect.succeed({
     directories: [first, ...others],
@@ -106,6 +116,7 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
     ...(configName === undefined ? {} : { configName }),
     autoComplete: !values.noAutoComplete && !values.strictConfig,
     ...Object.assign({}, ...backendConfig.filter((setting) => !("foreign" in setting))),
+    partialModelLoad: values.partialModelLoad,
     exitOnError: values.exitOnError,
   })
 }

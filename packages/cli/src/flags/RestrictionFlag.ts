@@ -8,7 +8,7 @@ export const make = (name: string, port: "http" | "grpc", header: string) =>
     name,
     {
       takes: "api,…:key=value",
-      description: `APIs that answer only to calls with ${header}: value; any number of times`,
+      description: `Require ${header} in requests to these APIs; repeatable`,
       display: RestrictedApis.withoutValue,
     },
     (text) => Result.mapError(RestrictedApis.parse(text, port), ({ message }) => `${expected}; ${message}`),

@@ -1,8 +1,8 @@
 /** Fixture that parses a command line and environment as `nereid serve` does, without a server. */
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import type { ServerOptions } from "@nereid/server/Server"
 import { Effect } from "effect"
 import { CliOutput, Command } from "effect/cli"
+import * as NodeServices from "../NodeServices.ts"
 import * as ServerFlags from "./ServerFlags.ts"
 import * as Variables from "./Variables.ts"
 

@@ -39,6 +39,7 @@ describe("options", () => {
       })
       expect(options).not.toHaveProperty("id")
       expect(options).not.toHaveProperty("cors")
+      expect(options).not.toHaveProperty("allowedHosts")
       expect(options).not.toHaveProperty("port")
       expect(options?.keepalive).not.toHaveProperty("maxConnectionAge")
       expect(options?.keepalive).not.toHaveProperty("maxConnectionAgeGrace")
@@ -110,6 +111,8 @@ describe("options", () => {
         },
       },
     ],
+    ["--allowed-hosts a.example,*.b.example --allowed-hosts c", { allowedHosts: ["a.example", "*.b.example", "c"] }],
+    ["--allowed-hosts *", { allowedHosts: "*" }],
     ["--log-verbose 2", { logging: { verboseLevel: 2 } }],
     ["--log-verbose true", { logging: { verboseLevel: 1 } }],
     ["--log-info 0 --log-warning FALSE --log-error false", { logging: { info: false, warning: false, error: false } }],
@@ -145,7 +148,7 @@ describe("options", () => {
     }),
   )
 
-  it.effect("the last counts of a flag that comes again; all count of those that collect", () =>
+  it.effect("the last value of a repeated flag counts; all values of a repeatable flag count", () =>
     Effect.gen(function* () {
       const { options } = yield* parse(
         [
@@ -167,7 +170,7 @@ describe("options", () => {
   )
 })
 
-describe("what is refused", () => {
+describe("refuses", () => {
   it.effect.each<readonly [string, string]>([
     ["--http-port 65536", 'Invalid value for flag --http-port: "65536". Expected: an integer from 0 to 65535'],
     ["--http-port 8e3", 'Invalid value for flag --http-port: "8e3". Expected: an integer from 0 to 65535'],
@@ -193,40 +196,43 @@ describe("what is refused", () => {
     ],
     ["--grpc-restricted-protocol x:a=b", 'Invalid value for flag --grpc-restricted-protocol: "x:a=…". Expected: '],
     ["--grpc-restricted-protocol x:a=b", "; unknown restricted protocol 'x'"],
-    ["--grpc-use-ssl true --grpc-server-cert a.crt", "--grpc-use-ssl needs --grpc-server-cert and --grpc-server-key"],
-    ["--http-server-key a.key", "--http-server-key is of no use without --http-use-ssl=true"],
+    [
+      "--grpc-use-ssl true --grpc-server-cert a.crt",
+      "--grpc-use-ssl requires --grpc-server-cert and --grpc-server-key",
+    ],
+    ["--http-server-key a.key", "--http-server-key requires --http-use-ssl=true"],
     [
       "--http-use-ssl-mutual true --http-server-cert a.crt --http-server-key a.key",
-      "--http-use-ssl-mutual needs --http-root-cert",
+      "--http-use-ssl-mutual requires --http-root-cert",
     ],
     [
       "--allow-http false --allow-grpc 0",
-      "--allow-http=false and --allow-grpc=false leave nothing to ask the models by: allow one, or give --port",
+      "--allow-http=false and --allow-grpc=false leave no port for inference: allow one of them, or pass --port",
     ],
-    ["--port-address ::1", "--port-address is of no use without --port"],
-    [
-      "--port-use-ssl true --port-server-cert a.crt --port-server-key a.key",
-      "--port-use-ssl is of no use without --port",
-    ],
+    ["--port-address ::1", "--port-address requires --port"],
+    ["--port-use-ssl true --port-server-cert a.crt --port-server-key a.key", "--port-use-ssl requires --port"],
     [
       "--cors-origins https://a.example,",
       'Invalid value for flag --cors-origins: "https://a.example,". Expected: origin,…',
     ],
     ["--log-verbose much", "Expected: an integer from 0 to 4294967295, true for 1 or false for 0"],
     ["--log-verbose 4294967296", "Expected: an integer from 0 to 4294967295, true for 1 or false for 0"],
-    ["--trace-config opentelemetry,url=http://a", "Expected: a setting of level, rate, count, triton,file, "],
-    ["--trace-config mode=opentelemetry", "Expected: mode=triton, the only one there is"],
+    [
+      "--trace-config opentelemetry,url=http://a",
+      "Expected: setting=value, such as rate=100, with a setting of level, rate, count, triton,file, ",
+    ],
+    ["--trace-config mode=opentelemetry", "Expected: mode=triton (the only supported mode)"],
     ["--trace-config rate=often", "Expected: an integer from 0 to 4294967295"],
     ["--trace-config rate=4294967296", "Expected: an integer from 0 to 4294967295"],
     ["--trace-config count=2147483648", "Expected: an integer from -1 to 2147483647"],
     ["--trace-log-frequency 4294967296", "Expected: an integer from 0 to 4294967295"],
     ["--trace-level ALL", 'Invalid value for flag --trace-level: "ALL". Expected: OFF, TIMESTAMPS, TENSORS'],
-    ["--trace-config level=TENSORS", "--trace-config level=TENSORS needs --trace-config triton,file=PATH"],
+    ["--trace-config level=TENSORS", "--trace-config level=TENSORS requires --trace-config triton,file=PATH"],
     [
       "--grpc-keepalive-time 0",
       'Invalid value for flag --grpc-keepalive-time: "0". Expected: an integer of at least 1',
     ],
-    ["--rate-limit execution_count", "--rate-limit=execution_count is not supported: there is no rate limiter"],
+    ["--rate-limit execution_count", "--rate-limit=execution_count is not supported: rate limiting is not implemented"],
   ])("%s, and with =", ([flag, message]) =>
     Effect.gen(function* () {
       for (const args of spelled(flag)) {

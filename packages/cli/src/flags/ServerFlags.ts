@@ -2,7 +2,7 @@
 import type { ServerOptions } from "@nereid/server/Server"
 import { Effect } from "effect"
 import { CliError, type Command } from "effect/cli"
-import * as CorsFlags from "./CorsFlags.ts"
+import * as BrowserFlags from "./BrowserFlags.ts"
 import * as GeneralFlags from "./GeneralFlags.ts"
 import * as GrpcFlags from "./GrpcFlags.ts"
 import * as HttpFlags from "./HttpFlags.ts"
@@ -22,7 +22,7 @@ export const flags = {
   grpc: GrpcFlags.flags,
   keepalive: KeepaliveFlags.flags,
   port: PortFlags.flags,
-  cors: CorsFlags.flags,
+  browsers: BrowserFlags.flags,
   log: LogFlags.flags,
   trace: TraceFlags.flags,
   metrics: MetricsFlags.flags,
@@ -32,7 +32,7 @@ export const flags = {
 
 export type Values = Command.Command.Config.Infer<typeof flags>
 
-/** Fails where flags do not fit together. */
+/** Fails if flags contradict each other. */
 export const options = Effect.fnUntraced(function* (
   values: Values,
 ): Effect.fn.Return<ServerOptions, CliError.UserError> {
@@ -44,7 +44,7 @@ export const options = Effect.fnUntraced(function* (
   const port = yield* PortFlags.options(values.port)
   if (http.http === false && grpc.grpc === false && port.port === undefined) {
     const cause =
-      "--allow-http=false and --allow-grpc=false leave nothing to ask the models by: allow one, or give --port"
+      "--allow-http=false and --allow-grpc=false leave no port for inference: allow one of them, or pass --port"
     return yield* new CliError.UserError({ cause })
   }
   return {
@@ -53,7 +53,7 @@ export const options = Effect.fnUntraced(function* (
     ...grpc,
     ...port,
     ...KeepaliveFlags.options(values.keepalive),
-    ...CorsFlags.options(values.cors),
+    ...BrowserFlags.options(values.browsers),
     ...LogFlags.options(values.log),
     ...(yield* TraceFlags.options(values.trace)),
     ...MetricsFlags.options(values.metrics, values.http.address ?? "0.0.0.0"),
@@ -69,7 +69,7 @@ export const ignored = ({ ignored, repository }: Values): ReadonlyArray<string> 
   ...RepositoryFlags.ignored(repository),
 ]
 
-/** A part of the help: these flags, in their order here, until the next part begins. */
+/** A section of the help: the flags from `first` to the first flag of the next section. */
 export interface Group {
   readonly title: string
   readonly first: string
@@ -80,12 +80,12 @@ export const groups: ReadonlyArray<Group> = [
   { title: "Model repository", first: "model-repository" },
   { title: "HTTP", first: "allow-http" },
   { title: "gRPC", first: "allow-grpc" },
-  { title: "Connections of gRPC", first: "grpc-keepalive-time" },
+  { title: "gRPC connections", first: "grpc-keepalive-time" },
   { title: "HTTP and gRPC on one port", first: "port" },
   { title: "Browsers", first: "cors-origins" },
   { title: "Logging", first: "log-verbose" },
   { title: "Tracing", first: "trace-config" },
   { title: "Metrics", first: "allow-metrics" },
-  { title: "Of tritonserver, without effect here", first: "http-thread-count" },
-  { title: "Of tritonserver, refused", first: "model-namespacing" },
+  { title: "Flags of tritonserver without effect", first: "http-thread-count" },
+  { title: "Unsupported flags of tritonserver", first: "model-namespacing" },
 ]

@@ -10,15 +10,11 @@ type Tls = NonNullable<NonNullable<ServerOptions["tls"]>["grpc"]>
 type Port = keyof NonNullable<ServerOptions["tls"]>
 
 export const make = (port: Port) => ({
-  use: FlagKind.boolean(`${port}-use-ssl`, "Whether to speak TLS", false),
-  mutual: FlagKind.boolean(
-    `${port}-use-ssl-mutual`,
-    `Whether callers must show a certificate as well, which makes it TLS`,
-    false,
-  ),
-  cert: FlagKind.text(`${port}-server-cert`, "path", "The server's certificate, in PEM; read again when it changes"),
-  key: FlagKind.text(`${port}-server-key`, "path", "Its private key, in PEM"),
-  ca: FlagKind.text(`${port}-root-cert`, "path", "The certificates that sign those of callers, in PEM"),
+  use: FlagKind.boolean(`${port}-use-ssl`, "Enable TLS", false),
+  mutual: FlagKind.boolean(`${port}-use-ssl-mutual`, "Require a client certificate; implies TLS", false),
+  cert: FlagKind.text(`${port}-server-cert`, "path", "Server certificate file, in PEM; reloaded when it changes"),
+  key: FlagKind.text(`${port}-server-key`, "path", "Private key file of the server certificate, in PEM"),
+  ca: FlagKind.text(`${port}-root-cert`, "path", "CA certificate file to verify client certificates, in PEM"),
 })
 
 type Values = Command.Command.Config.Infer<ReturnType<typeof make>>
@@ -36,12 +32,12 @@ export const options = (
       ["server-key", key],
       ["root-cert", ca],
     ].find(([, path]) => path !== undefined)
-    if (given !== undefined) return refuse(`--${port}-${given[0]} is of no use without --${port}-use-ssl=true`)
+    if (given !== undefined) return refuse(`--${port}-${given[0]} requires --${port}-use-ssl=true`)
     return Effect.undefined
   }
   if (cert === undefined || key === undefined) {
-    return refuse(`--${port}-use-ssl needs --${port}-server-cert and --${port}-server-key`)
+    return refuse(`--${port}-use-ssl requires --${port}-server-cert and --${port}-server-key`)
   }
-  if (mutual && ca === undefined) return refuse(`--${port}-use-ssl-mutual needs --${port}-root-cert`)
+  if (mutual && ca === undefined) return refuse(`--${port}-use-ssl-mutual requires --${port}-root-cert`)
   return Effect.succeed({ cert, key, mutual, ...(ca === undefined ? {} : { ca }) })
 }

@@ -36,19 +36,19 @@ const settings = new Map<string, FlagKind.Parse<Setting>>([
   ["count", parseCount],
   ["triton,file", parseFile],
   ["triton,log-frequency", parseLogFrequency],
-  ["mode", (mode) => (mode === "triton" ? Result.succeed({}) : Result.fail("mode=triton, the only one there is"))],
+  ["mode", (mode) => (mode === "triton" ? Result.succeed({}) : Result.fail("mode=triton (the only supported mode)"))],
 ])
 
 const parse: FlagKind.Parse<Setting> = (text) => {
   const [key = "", value = ""] = text.split(/=(.*)/s)
   const parseValue = settings.get(key)
   if (parseValue !== undefined) return parseValue(value)
-  return Result.fail(`a setting of ${[...settings.keys()].join(", ")}, as rate=100`)
+  return Result.fail(`setting=value, such as rate=100, with a setting of ${[...settings.keys()].join(", ")}`)
 }
 
-/** One of the flags that `--trace-config` has taken the place of. */
+/** A flag that `--trace-config` has replaced. */
 const deprecatedFlag = (name: string, takes: string, key: string, parseValue: FlagKind.Parse<Setting>) =>
-  FlagKind.collected(name, { takes, description: `The same as --trace-config ${key}=…` }, parseValue)
+  FlagKind.collected(name, { takes, description: `Same as --trace-config ${key}=…` }, parseValue)
 
 export const flags = {
   settings: FlagKind.collected(
@@ -56,7 +56,7 @@ export const flags = {
     {
       takes: "setting=value",
       description:
-        "What is traced, and where to: level=TIMESTAMPS|TENSORS|OFF, rate=1000 for one request of so many, count=-1 for so many in all, triton,file=PATH, triton,log-frequency=0 for so many in one file; any number of times",
+        "Trace setting: level=OFF|TIMESTAMPS|TENSORS, rate=1000 (one in N), count=-1 (no limit), triton,file=PATH, triton,log-frequency=0 (traces per file); repeatable",
     },
     parse,
   ),
@@ -76,7 +76,7 @@ export const options = (values: Values): Effect.Effect<Pick<ServerOptions, "trac
   const requestedLevels = given.flatMap(({ level }) => level ?? [])
   const levels = requestedLevels.includes("OFF") ? [] : [...new Set(requestedLevels.filter((level) => level !== "OFF"))]
   if (levels.length > 0 && (trace.file ?? "") === "") {
-    const message = `--trace-config level=${levels[0]} needs --trace-config triton,file=PATH`
+    const message = `--trace-config level=${levels[0]} requires --trace-config triton,file=PATH`
     return Effect.fail(new CliError.UserError({ cause: message }))
   }
   return Effect.succeed({ trace: { ...trace, levels } })

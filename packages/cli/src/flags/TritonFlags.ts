@@ -6,9 +6,9 @@ import { Effect, Result } from "effect"
 import { CliError, type Flag } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 
-/** Flags by the reason. */
+/** Flags without an effect, by reason. */
 const withoutEffect = {
-  "threads and buffers are the runtime's": [
+  "the runtime manages threads and buffers": [
     "http-thread-count",
     "grpc-infer-thread-count",
     "grpc-infer-allocation-pool-size",
@@ -16,7 +16,7 @@ const withoutEffect = {
     "buffer-manager-thread-count",
     "model-load-thread-count",
   ],
-  "the server itself uses no GPU": [
+  "the server process uses no GPU": [
     "pinned-memory-pool-byte-size",
     "cuda-memory-pool-byte-size",
     "cuda-virtual-address-size",
@@ -26,11 +26,15 @@ const withoutEffect = {
     "host-policy",
     "allow-gpu-metrics",
   ],
-  "there are no such directories": ["backend-directory", "repoagent-directory", "cache-directory"],
-  "a model is loaded when it can be": ["model-load-retry-count"],
+  "backends, agents and caches are not loaded from directories": [
+    "backend-directory",
+    "repoagent-directory",
+    "cache-directory",
+  ],
+  "failed loads are not retried": ["model-load-retry-count"],
   // Triton requires one of these flags for any model with a response cache.
-  "each model has a response cache of its own": ["cache-config", "response-cache-byte-size"],
-  "there is no such endpoint": [
+  "response caches are configured per model": ["cache-config", "response-cache-byte-size"],
+  "SageMaker and Vertex AI endpoints are not supported": [
     "sagemaker-port",
     "sagemaker-safe-port-range",
     "sagemaker-thread-count",
@@ -48,13 +52,13 @@ interface Refusal {
 }
 
 const refusals: ReadonlyArray<Refusal> = [
-  { name: "model-namespacing", accepted: "false", reason: "names of models are unique" },
-  { name: "rate-limit", accepted: "off", reason: "there is no rate limiter" },
-  { name: "rate-limit-resource", reason: "there is no rate limiter" },
-  { name: "reuse-http-port", accepted: "false", reason: "a port belongs to one server" },
-  { name: "reuse-grpc-port", accepted: "false", reason: "a port belongs to one server" },
-  { name: "allow-sagemaker", accepted: "false", reason: "there is no such endpoint" },
-  { name: "allow-vertex-ai", accepted: "false", reason: "there is no such endpoint" },
+  { name: "model-namespacing", accepted: "false", reason: "model names are unique" },
+  { name: "rate-limit", accepted: "off", reason: "rate limiting is not implemented" },
+  { name: "rate-limit-resource", reason: "rate limiting is not implemented" },
+  { name: "reuse-http-port", accepted: "false", reason: "servers cannot share a port" },
+  { name: "reuse-grpc-port", accepted: "false", reason: "servers cannot share a port" },
+  { name: "allow-sagemaker", accepted: "false", reason: "SageMaker endpoints are not implemented" },
+  { name: "allow-vertex-ai", accepted: "false", reason: "Vertex AI endpoints are not implemented" },
 ]
 
 /** Flags without an effect that were given, by name. */
@@ -68,7 +72,8 @@ export const ignored: ReadonlyArray<Flag.Flag<ReadonlyArray<string>>> = Object.e
 )
 
 export const refused: ReadonlyArray<Flag.Flag<unknown>> = refusals.map(({ name, accepted, reason }) => {
-  const description = accepted === undefined ? `Refused: ${reason}` : `Refused but for ${accepted}: ${reason}`
+  const description =
+    accepted === undefined ? `Not supported: ${reason}` : `Not supported except ${accepted}: ${reason}`
   return FlagKind.collectedFrom(name, { takes: "any", description }, (given) => {
     if (accepted !== undefined && isSame(given.text, accepted)) return Effect.void
     const source = FlagKind.sourceOf(name, given)

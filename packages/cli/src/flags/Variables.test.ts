@@ -57,7 +57,10 @@ describe("a variable", () => {
           "NEREID_HTTP_PORT=many",
           'Invalid value for environment variable NEREID_HTTP_PORT: "many". Expected: an integer from 0 to 65535',
         ],
-        ["NEREID_HTTP_PORT_0=1", "NEREID_HTTP_PORT_0 has a number, and --http-port one value: set NEREID_HTTP_PORT"],
+        [
+          "NEREID_HTTP_PORT_0=1",
+          "NEREID_HTTP_PORT_0 is numbered, but --http-port takes one value: set NEREID_HTTP_PORT",
+        ],
         [
           "NEREID_HTTP_RESTRICTED_API=healthy:key=secret",
           'Invalid value for environment variable NEREID_HTTP_RESTRICTED_API: "healthy:key=…". Expected: ',
@@ -66,8 +69,11 @@ describe("a variable", () => {
           "NEREID_DISABLE_AUTO_COMPLETE_CONFIG=maybe",
           'NEREID_DISABLE_AUTO_COMPLETE_CONFIG: "maybe". Expected: true, false, 1 or 0',
         ],
-        ["NEREID_RATE_LIMIT_RESOURCE=R1:4", "NEREID_RATE_LIMIT_RESOURCE is not supported: there is no rate limiter"],
-        ["NEREID_RATE_LIMIT=on", "NEREID_RATE_LIMIT=on is not supported: there is no rate limiter"],
+        [
+          "NEREID_RATE_LIMIT_RESOURCE=R1:4",
+          "NEREID_RATE_LIMIT_RESOURCE is not supported: rate limiting is not implemented",
+        ],
+        ["NEREID_RATE_LIMIT=on", "NEREID_RATE_LIMIT=on is not supported: rate limiting is not implemented"],
       ] as const) {
         expect((yield* parse([], environment(variables))).errors).toEqual([expect.stringContaining(message)])
       }
@@ -77,20 +83,20 @@ describe("a variable", () => {
     }),
   )
 
-  it.effect("that is no flag's is refused, with the one that was probably meant", () =>
+  it.effect("that matches no flag is refused, with the most similar one", () =>
     Effect.gen(function* () {
       const { errors } = yield* parse([], environment("NEREID_HTPP_PORT=1 NEREID_COLOUR=red NEREID_HTTP_PORT_01=2"))
       expect(errors).toEqual([
         [
-          "NEREID_HTPP_PORT is the environment variable of no flag; did you mean NEREID_HTTP_PORT?",
-          "NEREID_COLOUR is the environment variable of no flag",
-          "NEREID_HTTP_PORT_01 is the environment variable of no flag; did you mean NEREID_HTTP_PORT?",
+          "NEREID_HTPP_PORT is not the environment variable of any flag; did you mean NEREID_HTTP_PORT?",
+          "NEREID_COLOUR is not the environment variable of any flag",
+          "NEREID_HTTP_PORT_01 is not the environment variable of any flag; did you mean NEREID_HTTP_PORT?",
         ].join("\n"),
       ])
     }),
   )
 
-  it.effect("that Kubernetes has made of a service is none of ours", () =>
+  it.effect("of a service link is ignored: all that Kubernetes or Docker sets, or only a part", () =>
     Effect.gen(function* () {
       const service = (name: string, port: number) => ({
         [`${name}_SERVICE_HOST`]: "10.0.0.1",
@@ -107,13 +113,16 @@ describe("a variable", () => {
       expect(errors).toBeUndefined()
       expect(options).toMatchObject({ http: { port: 8000 } })
       expect(options).not.toHaveProperty("port")
+      for (const [name, value] of Object.entries(links)) {
+        expect(yield* parse([], { [name]: value }), name).toMatchObject({ options: { http: { port: 8000 } } })
+      }
       const mixed = yield* parse([], {
         ...links,
         NEREID_HTTP_PORT: "9000",
         NEREID_PORT_9_TCP: "x",
         NEREID_SERVICE: "x",
       })
-      expect(mixed.errors).toEqual(["NEREID_SERVICE is the environment variable of no flag"])
+      expect(mixed.errors).toEqual(["NEREID_SERVICE is not the environment variable of any flag"])
     }),
   )
 })

@@ -33,14 +33,13 @@ export const nameOf = (flag: string): string => prefix + flag.toUpperCase().repl
 /** Reads the variables of nested flags. */
 export const read = (flags: unknown, environment: Readonly<Record<string, string | undefined>>): Environment => {
   const known = new Map(flagNames(flags).map((flag) => [nameOf(flag), flag]))
-  const isOfKubernetes = serviceLinks(environment)
   const given = new Map<string, ReadonlyArray<Variable>>()
   const unknown: Array<string> = []
   const entries = Object.entries(environment).map(([name, value = ""]) => variable(name, value, known))
   for (const entry of entries.toSorted((one, other) => (one.number ?? -1) - (other.number ?? -1))) {
     const { name, value, flag } = entry
-    // An empty one is as good as none, which is how composed environments write it.
-    if (!name.startsWith(prefix) || value === "" || isOfKubernetes(name, value)) continue
+    // An empty variable counts as unset, because Compose files write unset variables that way.
+    if (!name.startsWith(prefix) || value === "" || isServiceLink(name, value)) continue
     if (flag !== undefined) given.set(flag, [...(given.get(flag) ?? []), entry])
     else unknown.push(unknownVariable(name, [...known.keys()]))
   }
@@ -56,34 +55,33 @@ const variable = (name: string, value: string, known: ReadonlyMap<string, string
 const unknownVariable = (name: string, known: ReadonlyArray<string>): string => {
   const closest = Spelling.closest(name, known)
   const suggestion = closest === undefined ? "" : `; did you mean ${closest}?`
-  return `${name} is the environment variable of no flag${suggestion}`
+  return `${name} is not the environment variable of any flag${suggestion}`
 }
 
 /**
- * Finds the service links of Kubernetes, which sets such variables in a pod for each service of its namespace. A
- * service named `nereid` or `nereid-http` would set `NEREID_PORT=tcp://10.0.0.1:8000` and others, which are not meant
- * for this server.
+ * Recognizes the service links of Kubernetes and Docker. Kubernetes sets such variables in a pod for each service of
+ * its namespace: a service named `nereid` or `nereid-http` sets `NEREID_PORT=tcp://10.0.0.1:8000` and others, which are
+ * not meant for this server. No flag has a variable of these forms.
  */
-const serviceLinks = (environment: Readonly<Record<string, string | undefined>>) => {
-  const services = Object.keys(environment).flatMap((name) => {
-    const [, service] = /^(.+)_SERVICE_HOST$/.exec(name) ?? []
-    return service !== undefined && `${service}_SERVICE_PORT` in environment ? [service] : []
-  })
-  return (name: string, value: string): boolean =>
-    services.some((service) => {
-      if (!name.startsWith(`${service}_`)) return false
-      const rest = name.slice(service.length + 1)
-      if (rest === "PORT") return /^(tcp|udp|sctp):\/\//.test(value)
-      return /^SERVICE_(HOST|PORT(_.+)?)$/.test(rest) || /^PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(rest)
-    })
+const isServiceLink = (name: string, value: string): boolean =>
+  /_SERVICE_(HOST|PORT(_.+)?)$/.test(name) ||
+  /_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name) ||
+  (name.endsWith("_PORT") && /^(tcp|udp|sctp):\/\//.test(value))
+
+interface NamedFlag {
+  readonly name: string
+  readonly aliases: ReadonlyArray<string>
+}
+
+/** Returns nested flags by their names. */
+export const namedFlags = (flags: unknown): ReadonlyArray<NamedFlag> => {
+  if (!Param.isParam(flags)) return Predicate.isObjectOrArray(flags) ? Object.values(flags).flatMap(namedFlags) : []
+  if (Param.isSingle(flags)) return [flags]
+  return Predicate.hasProperty(flags, "param") ? namedFlags(flags.param) : []
 }
 
 /** Returns the names of nested flags. */
-export const flagNames = (flags: unknown): ReadonlyArray<string> => {
-  if (!Param.isParam(flags)) return Predicate.isObjectOrArray(flags) ? Object.values(flags).flatMap(flagNames) : []
-  if (Param.isSingle(flags)) return [flags.name]
-  return Predicate.hasProperty(flags, "param") ? flagNames(flags.param) : []
-}
+export const flagNames = (flags: unknown): ReadonlyArray<string> => namedFlags(flags).map(({ name }) => name)
 
 export const layer = (flags: unknown, environment: Readonly<Record<string, string | undefined>>): Layer.Layer<never> =>
   Layer.sync(Variables, () => read(flags, environment))

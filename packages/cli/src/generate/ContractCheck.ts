@@ -19,7 +19,7 @@ export const check = Effect.fn("ContractCheck.check")(function* (
   found: ReadonlyArray<FoundContract>,
   isComplete: boolean,
 ): Effect.fn.Return<void, GenerateError> {
-  if (!existsSync(file)) return yield* new GenerateError({ message: `there is no ${file} to check` })
+  if (!existsSync(file)) return yield* new GenerateError({ message: `cannot check ${file}: the file does not exist` })
   const exported = yield* Effect.mapError(
     ModelModule.exported(resolve(file)),
     ({ message }) => new GenerateError({ message }),
@@ -39,12 +39,12 @@ export const check = Effect.fn("ContractCheck.check")(function* (
   })
   const others = (isComplete ? declared : [])
     .filter(({ name }) => !found.some(({ sourceContract }) => sourceContract.name === name))
-    .map(({ name }) => `model '${name}': declared, but there is none`)
+    .map(({ name }) => `model '${name}': declared, but not found`)
   const all = [...differences, ...others]
   if (all.length === 0) return
   const lines = all.map((difference) => `\n  ${difference}`).join("")
   const [{ entry } = { entry: { source: "nothing" } }] = found
   return yield* new GenerateError({
-    message: `${file} is not what would be generated from ${found.length > 1 ? "its source" : entry.source}:${lines}`,
+    message: `${file} differs from the contracts of ${found.length > 1 ? "its source" : entry.source}:${lines}`,
   })
 })

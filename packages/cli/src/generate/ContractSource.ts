@@ -8,10 +8,11 @@ import * as RepositorySource from "./RepositorySource.ts"
 import * as ServerSource from "./ServerSource.ts"
 
 export const read = (source: string, options: SourceOptions): Effect.Effect<FoundContracts, GenerateError> => {
-  if (/^[a-z]+:\/\//i.test(source)) return ServerSource.read(source, options)
+  // A single letter is a drive of Windows.
+  if (/^[a-z]{2,}:\/\//i.test(source)) return ServerSource.read(source, options)
   const stats = statSync(source, { throwIfNoEntry: false })
   if (stats?.isDirectory() === true) return RepositorySource.read(source, options)
   if (stats?.isFile() === true) return FileSource.read(source, options)
-  const message = `there is no file or directory ${source}, and it is no URL, such as http://localhost:8000`
+  const message = `${source} is not a file, a directory, or a URL such as http://localhost:8000`
   return Effect.fail(new GenerateError({ message }))
 }

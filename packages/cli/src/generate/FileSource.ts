@@ -18,8 +18,12 @@ export const read = Effect.fn("FileSource.read")(function* (
 ): Effect.fn.Return<FoundContracts, GenerateError> {
   const { models, maxBatchSize } = options
   const [name = modelName(file), other] = models
-  if (other !== undefined) return yield* new GenerateError({ message: `${file} holds one model, which has one name` })
-  if (options.version !== undefined) return yield* new GenerateError({ message: "an .onnx file has no versions" })
+  if (other !== undefined)
+    return yield* new GenerateError({
+      message: `--model: ${file} contains one model, but ${models.length} names were given`,
+    })
+  if (options.version !== undefined)
+    return yield* new GenerateError({ message: "--model-version: an .onnx file has no versions" })
   const bytes = yield* Effect.tryPromise({
     try: () => readFile(file),
     catch: (error) => new GenerateError({ message: `cannot read ${file}: ${errorMessage(error)}` }),
@@ -35,7 +39,7 @@ export const read = Effect.fn("FileSource.read")(function* (
     (message) => new GenerateError({ message }),
   )
   const isGuess = maxBatchSize === undefined && batches
-  const note = `model '${name}': the first dimension is taken for that of batches; --max-batch-size says how many rows, 0 for none`
+  const note = `model '${name}': assuming that the first dimension is the batch dimension; set --max-batch-size to change the limit, or to 0 for no batching`
   return {
     contracts: [
       { sourceContract: maxBatchSize === undefined ? sourceContract : contract, entry: { contract, source: file } },

@@ -18,9 +18,9 @@ export const read = Effect.fn("RepositorySource.read")(function* (
   const requested = models.length > 0 ? models : all
   const missing = requested.filter((name) => !all.includes(name))
   if (missing.length > 0) {
-    return yield* new GenerateError({ message: `${path} has no model ${quoted(missing)}, only ${quoted(all)}` })
+    return yield* new GenerateError({ message: `${path} has no model ${quoted(missing)}; its models: ${quoted(all)}` })
   }
-  if (requested.length === 0) return yield* new GenerateError({ message: `${path} holds no directory of a model` })
+  if (requested.length === 0) return yield* new GenerateError({ message: `${path} contains no model directory` })
   const results = yield* Effect.forEach(requested, (name) =>
     Effect.result(
       RepositoryContract.read(repository, name, { version, configName, defaultMaxBatchSize: maxBatchSize }),

@@ -20,7 +20,10 @@ export const read = (url: string, options: SourceOptions): Effect.Effect<FoundCo
           ...(version === undefined ? {} : { version }),
         }),
       catch: (error) => new GenerateError({ message: errorMessage(error) }),
-    }).pipe(Effect.flatten)
+    }).pipe(
+      Effect.flatten,
+      Effect.mapError(({ message }) => new GenerateError({ message })),
+    )
     const isComplete = options.models.length === 0
     const { names, notes } = isComplete ? yield* ready(inspection, url) : { names: options.models, notes: [] }
     const results = yield* Effect.forEach(names, (name) => Effect.result(one(inspection, url, name, options)))
@@ -46,15 +49,15 @@ const ready = (inspection: Inspection.Inspection, url: string): Effect.Effect<Re
   Effect.matchEffect(inspection.index, {
     onFailure: ({ _tag, message }) => {
       const isSilent = !["Unavailable", "DeadlineExceeded"].includes(_tag)
-      const unknownModels = `${url} does not tell which models it has (${message}): name them with --model`
+      const unknownModels = `${url} does not list its models (${message}): name them with --model`
       return Effect.fail(new GenerateError({ message: isSilent ? unknownModels : message }))
     },
     onSuccess: (entries) => {
       const names = new Set(entries.filter(({ state }) => state === "READY").map(({ name }) => name))
       const others = new Set(entries.filter(({ name }) => !names.has(name)).map(({ name }) => `'${name}'`))
-      const notes = others.size > 0 ? [`left out, as they are not ready: ${[...others].join(", ")}`] : []
+      const notes = others.size > 0 ? [`skipped models that are not ready: ${[...others].join(", ")}`] : []
       if (names.size > 0) return Effect.succeed({ names: [...names], notes })
-      return Effect.fail(new GenerateError({ message: `${url} has no model that is ready` }))
+      return Effect.fail(new GenerateError({ message: `${url} has no ready model` }))
     },
   })
 
@@ -68,13 +71,13 @@ const one = Effect.fn("ServerSource.readModel")(function* (
   const found = yield* Effect.mapError(Inspection.contract(inspection, name), ({ message }) => message)
   const { contract: sourceContract, unconfigured } = found
   if (sourceContract.inputs.length + sourceContract.outputs.length === 0) {
-    return yield* Effect.fail("the server tells neither inputs nor outputs of it")
+    return yield* Effect.fail("the server reports neither inputs nor outputs")
   }
   const contract = yield* Effect.fromResult(Contract.batched(sourceContract, maxBatchSize ?? 0))
   const entry = { contract, source: url, version }
   if (unconfigured === undefined) return { contract: { sourceContract, entry } }
   const note =
-    `model '${name}': the server tells no configuration (${unconfigured}), so nothing is known of batches ` +
-    "(--max-batch-size) and of inputs that may be left out"
+    `model '${name}': the server reports no configuration (${unconfigured}), so batching (--max-batch-size) and ` +
+    "optional inputs are unknown"
   return { contract: { sourceContract: maxBatchSize === undefined ? sourceContract : contract, entry }, note }
 })

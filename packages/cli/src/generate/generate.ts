@@ -1,4 +1,4 @@
-/** `nereid generate SOURCE`: writes the contract of models that are already there, or checks one that was written. */
+/** `nereid generate SOURCE`: writes the contracts of existing models, or checks a written contract. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { Console, Effect } from "effect"
@@ -15,7 +15,7 @@ export const generate = Command.make(
   {
     source: Argument.String("source").pipe(
       Argument.withDescription(
-        "A model repository, the directory of a model, an .onnx file, or the URL of a server (grpc://, grpcs://, http:// or https://)",
+        "Model repository, directory of one model, .onnx file, or URL of a server (http://, https://, grpc:// or grpcs://)",
       ),
     ),
     flags: GenerateFlags.flags,
@@ -24,12 +24,12 @@ export const generate = Command.make(
     function* ({ source, flags }) {
       const { output, check, text: asText } = flags
       if (check && output === undefined) {
-        return yield* new GenerateError({ message: "--check needs --output, the file that is checked" })
+        return yield* new GenerateError({ message: "--check requires --output, the file to compare" })
       }
       const { contracts, isComplete, notes } = yield* ContractSource.read(source, flags)
       if (check && output !== undefined) {
         yield* ContractCheck.check(output, contracts, isComplete)
-        return yield* Console.log(`${output} is what ${source} is`)
+        return yield* Console.log(`${output} matches ${source}`)
       }
       for (const note of notes) yield* Console.error(`Note: ${note}`)
       const text = yield* Effect.mapError(
@@ -50,11 +50,11 @@ export const generate = Command.make(
           }),
       })
       const names = contracts.map(({ entry }) => entry.contract.name).join(", ")
-      return yield* Console.log(`${isNew ? "Wrote" : "Left as it is:"} ${output} (${names})`)
+      return yield* Console.log(`${isNew ? "Wrote" : "Unchanged:"} ${output} (${names})`)
     },
     Effect.mapError((error) => new CliError.UserError({ cause: error })),
   ),
-).pipe(Command.withDescription("Write the contract of models from a repository, an .onnx file or a server that runs"))
+).pipe(Command.withDescription("Write the contracts of models in a repository, an .onnx file or a running server"))
 
 /** Writes a changed file. Returns whether it was written; unchanged files do not trigger watchers. */
 const write = (file: string, text: string): boolean => {

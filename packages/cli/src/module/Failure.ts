@@ -3,7 +3,7 @@ import { Predicate } from "effect"
 import { CliError } from "effect/cli"
 
 /** Tags of errors that are printed without a stack: their messages are complete. */
-const oneLineErrors = ["ServeError", "ModuleError", "OnnxLoadError", "ExportError"]
+const oneLineErrors = ["ServeError", "ModuleError", "OnnxLoadError", "WarmUpFailed", "ExportError"]
 
 /** Tags of errors of clients that verify their models. */
 const verificationErrors = ["ContractMismatch", "Unavailable", "ModelNotFound", "ModelNotReady", "DeadlineExceeded"]

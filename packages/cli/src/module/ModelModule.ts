@@ -7,6 +7,7 @@ import * as ExportedModels from "@nereid/core/internal/lifecycle/ExportedModels"
 import * as ImportProblem from "@nereid/repository/internal/script/ImportProblem"
 import type { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
+import * as MissingExport from "./MissingExport.ts"
 
 export interface ModelModule {
   readonly models: ReadonlyArray<ExportedModels.ExportedModel>
@@ -36,9 +37,7 @@ export const read = Effect.fn("ModelModule.read")(function* (path: string, modul
   const models = exports.filter(ExportedModels.isModel)
   const [first, ...rest] = new Set(exports.flatMap((value) => ExportedModels.layerOf(value) ?? []))
   if (models.length === 0) {
-    return yield* new ExportedModels.ModuleError({
-      message: `${path} exports no model: export the class that extends Model.Service`,
-    })
+    return yield* new ExportedModels.ModuleError({ message: MissingExport.noModel(path, module) })
   }
   const names = new Set(models.map((model) => model.definition.name))
   if (names.size < models.length) {
@@ -47,9 +46,7 @@ export const read = Effect.fn("ModelModule.read")(function* (path: string, modul
     })
   }
   if (first === undefined) {
-    return yield* new ExportedModels.ModuleError({
-      message: `${path} exports no layer: export what Model.each, Model.batch or Onnx.layer gave for ${[...names].join(", ")}`,
-    })
+    return yield* new ExportedModels.ModuleError({ message: MissingExport.noLayer(path, models) })
   }
   const { routes = {} } = module
   if (!isRoutes(routes)) {
@@ -62,7 +59,7 @@ export const read = Effect.fn("ModelModule.read")(function* (path: string, modul
 export const build = ({ models, layers }: ModelModule) => ExportedModels.build(models, layers)
 
 const reason = (error: unknown, url: string): string =>
-  error instanceof Error && "url" in error && error.url === url ? "there is no such file" : ImportProblem.text(error)
+  error instanceof Error && "url" in error && error.url === url ? "the file does not exist" : ImportProblem.text(error)
 
 /** Checks the type only; the server validates the paths. */
 const isRoutes = (value: unknown): value is Server.ModelRoutes =>

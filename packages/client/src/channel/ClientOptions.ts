@@ -1,6 +1,6 @@
 /** Options of a client and their defaults, the same for both protocols. */
-import { Duration } from "effect"
-import * as Endpoint from "./Endpoint.ts"
+import { Duration, Result } from "effect"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 
 /** Options of Node's TLS, passed on unchanged. They apply to `grpcs://` and `https://`. */
 export interface TlsOptions {
@@ -11,10 +11,14 @@ export interface TlsOptions {
   readonly rejectUnauthorized?: boolean
 }
 
+/** Options of a client: the server, and limits of calls. */
 export interface ClientOptions {
   /**
    * URL of the server: `grpc://host`, `grpcs://host`, `http://host` or `https://host`, with an optional port. Default
    * port: 8001 for grpc, 8000 for http, 443 with TLS. http and https URLs may have a path, which precedes `/v2`.
+   *
+   * The scheme may be omitted in front of a port, as in `localhost:8001`. The client then finds out at the first call
+   * whether the server speaks gRPC or only HTTP/1.1; a server that speaks both is called over gRPC.
    */
   readonly url: string
   /** Timeout of calls that set none. Default: no timeout. */
@@ -39,7 +43,7 @@ export interface ClientOptions {
 
 /** Parsed options with defaults. */
 export interface ClientSettings {
-  readonly endpoint: Endpoint.Endpoint
+  readonly endpoint: ServerUrl.ServerUrl
   /** Timeout in milliseconds; undefined for no timeout. */
   readonly timeout: number | undefined
   /** Version of the model; empty for the server's choice. */
@@ -55,16 +59,18 @@ export interface ClientSettings {
 }
 
 /**
- * Parses the options and adds the defaults.
- * @throws TypeError if the URL, a header or a number is invalid
+ * Parses the options and adds the defaults. Fails if the URL is invalid.
+ * @throws TypeError if a header or a number is invalid
  */
-export const settings = (options: ClientOptions): ClientSettings => {
+export const settings = (
+  options: ClientOptions,
+  assumed?: ServerUrl.Protocol,
+): Result.Result<ClientSettings, ServerUrl.InvalidUrl> => {
   const { url, timeout, version = "", headers = {}, tls = {}, connectTimeout = "10 seconds" } = options
   const { maxInFlight = 1024, maxResponseSize = 256 * 1024 * 1024, verify = false } = options
   requirePositive("maxInFlight", maxInFlight)
   requirePositive("maxResponseSize", maxResponseSize)
-  return {
-    endpoint: Endpoint.parse(url),
+  const others = {
     timeout: timeout === undefined ? undefined : Duration.toMillis(timeout),
     version: String(version),
     // Converts names to lower case; throws if a header is invalid.
@@ -75,6 +81,7 @@ export const settings = (options: ClientOptions): ClientSettings => {
     maxResponseSize,
     verify,
   }
+  return Result.map(ServerUrl.parse(url, assumed), (endpoint) => ({ endpoint, ...others }))
 }
 
 const requirePositive = (option: string, value: number) => {

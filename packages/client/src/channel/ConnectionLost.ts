@@ -1,9 +1,9 @@
 /**
  * The message for a server that cannot be reached, or not any more: its address and the socket's error.
  */
-import { address, type Endpoint } from "./Endpoint.ts"
+import { address, type ServerUrl } from "@nereid/core/internal/wire/ServerUrl"
 
-export const connectionLost = (endpoint: Endpoint, connected: boolean, error: unknown): string => {
+export const connectionLost = (endpoint: ServerUrl, connected: boolean, error: unknown): string => {
   const problem = connected ? `the connection to ${address(endpoint)} was lost` : `cannot reach ${address(endpoint)}`
   const cause = reason(error)
   return cause === "" ? problem : `${problem}: ${cause}`
@@ -16,5 +16,17 @@ export const connectionLost = (endpoint: Endpoint, connected: boolean, error: un
 const reason = (error: unknown): string => {
   if (error instanceof AggregateError) return error.errors.map(reason).join(", ")
   if (!(error instanceof Error)) return ""
-  return error.cause instanceof Error ? reason(error.cause) : error.message
+  return error.cause instanceof Error ? reason(error.cause) : (tlsReason(error.message) ?? error.message)
+}
+
+/** OpenSSL writes `<thread>:error:<code>:<library>:<function>:<reason>:<file>:<line>:`. */
+const openSslError = /:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/
+
+/** A server without TLS answers the handshake with bytes that are not a TLS record. */
+const noTlsRecord: ReadonlyArray<string> = ["wrong version number", "packet length too long"]
+
+const tlsReason = (message: string): string | undefined => {
+  const [, reason] = openSslError.exec(message) ?? []
+  if (reason === undefined) return undefined
+  return `TLS failed (${reason})${noTlsRecord.includes(reason) ? "; the server may not use TLS" : ""}`
 }

@@ -99,7 +99,7 @@ export abstract class ClientCall<A> implements StartableCall {
   protected refuseMessage({ refusal, length }: ResponseMessageReader<Uint8Array>, subject: string): void {
     const message =
       refusal === "compressed"
-        ? "the server sent a compressed message, which was not asked for"
+        ? "the server sent a compressed message, but the client accepts no compression"
         : `${subject} has ${length} bytes, but maxResponseSize is ${this.limit}`
     this.refuse(GrpcFailure.failure(GrpcCode.INTERNAL, message))
   }

@@ -107,7 +107,7 @@ it.each([
   ["1500", 1500],
   ["-1", undefined],
   ["soon", undefined],
-])("a refusal says when to come back: a pushback of %s", async (pushback, retryAfter) => {
+])("a refusal has a retry delay: a pushback of %s", async (pushback, retryAfter) => {
   await using server = await serve((stream) =>
     stream.respond(
       {
@@ -203,7 +203,7 @@ it.each<[string, Handler, string]>([
       stream.respond({ ":status": 200, "content-type": "application/grpc" })
       stream.end(framed(response(4)))
     },
-    "Unavailable: the server ended its answer without a status",
+    "Unavailable: the server ended the response without a status",
   ],
   ["no message", (stream) => respond(stream, Buffer.alloc(0)), "ExecutionFailed: the server sent no complete message"],
   [
@@ -219,7 +219,7 @@ it.each<[string, Handler, string]>([
   [
     "a compressed message",
     (stream) => respond(stream, framed(response(4), undefined, 1)),
-    "ExecutionFailed: the server sent a compressed message, which was not asked for",
+    "ExecutionFailed: the server sent a compressed message, but the client accepts no compression",
   ],
   [
     "a message above the limit",
@@ -229,17 +229,17 @@ it.each<[string, Handler, string]>([
   [
     "bytes that are no message",
     (stream) => respond(stream, framed(Buffer.from([255, 255, 255]))),
-    "ExecutionFailed: the server's reply cannot be read: ",
+    "ExecutionFailed: cannot decode the server's response: ",
   ],
   [
     "tensors without contents",
     (stream) => respond(stream, framed(response(4, { rawOutputContents: [] }))),
-    "ExecutionFailed: output 'Y' of model 'double' in the server's reply: expected 4 bytes for FP32[1], got 0",
+    "ExecutionFailed: output 'Y' of model 'double' in the server's response: expected 4 bytes for FP32[1], got 0",
   ],
   [
     "more contents than tensors",
     (stream) => respond(stream, framed(response(4, { outputs: [] }))),
-    "ExecutionFailed: the server's reply cannot be read: 0 outputs have 1 raw contents",
+    "ExecutionFailed: cannot decode the server's response: 0 outputs have 1 raw contents",
   ],
   [
     "a reset",
@@ -359,7 +359,7 @@ it("more calls than maxInFlight are refused", async () => {
   const first = client.infer({ X: 1 })
   await expect(client.infer({ X: 1 })).rejects.toMatchObject({
     _tag: "QueueFull",
-    message: "[request id: <id_unknown>] 1 calls are in flight, which is this client's maxInFlight",
+    message: "[request id: <id_unknown>] 1 calls are in flight, the maxInFlight of this client",
   })
   respond(await arrived.promise, framed(response(4)))
   expect(await first).toEqual({ Y: 4 })

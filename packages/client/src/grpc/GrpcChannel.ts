@@ -72,7 +72,7 @@ const read = (message: Uint8Array): Result.Result<WireResponse, InferenceError> 
   try {
     return Result.succeed(InferMessage.decode(message))
   } catch (error) {
-    return Result.fail(new ExecutionFailed({ message: `the server's reply cannot be read: ${errorMessage(error)}` }))
+    return Result.fail(new ExecutionFailed({ message: `cannot decode the server's response: ${errorMessage(error)}` }))
   }
 }
 
@@ -82,7 +82,7 @@ const readStreamed = (message: Uint8Array): Result.Result<WireResponse, Inferenc
     const { error, response } = InferMessage.decodeStreamed(message)
     return error === "" ? Result.succeed(response) : Result.fail(fromGrpc(GrpcCode.INTERNAL, error))
   } catch (error) {
-    return Result.fail(new ExecutionFailed({ message: `the server's reply cannot be read: ${errorMessage(error)}` }))
+    return Result.fail(new ExecutionFailed({ message: `cannot decode the server's response: ${errorMessage(error)}` }))
   }
 }
 

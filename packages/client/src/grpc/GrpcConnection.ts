@@ -11,7 +11,7 @@ import { prefixLength, writePrefix } from "@nereid/core/internal/grpc/GrpcFrame"
 import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
-import * as Endpoint from "../channel/Endpoint.ts"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import * as GrpcFailure from "./GrpcFailure.ts"
 import { GrpcSession } from "./GrpcSession.ts"
 import type { StartableCall } from "./StartableCall.ts"
@@ -32,7 +32,7 @@ export class GrpcConnection {
   constructor(settings: ClientSettings, window = defaultWindow) {
     this.#settings = settings
     this.#window = window
-    this.#authority = Endpoint.address(settings.endpoint)
+    this.#authority = ServerUrl.address(settings.endpoint)
   }
 
   /** Builds the headers of an RPC once, for all its calls. */

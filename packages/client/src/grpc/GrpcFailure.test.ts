@@ -10,7 +10,7 @@ it("trailers say how a call ended, and fail with their metadata", () => {
   expect(fromTrailers({ "grpc-status": "0" })).toEqual(Result.void)
 })
 
-it("a status that is no number is unknown", () => {
+it("a status that is not a number is unknown", () => {
   expect(fromTrailers({ "grpc-status": "x" })).toMatchObject({ failure: { code: 2 } })
   expect(fromTrailers({ "grpc-status": "-1" })).toMatchObject({ failure: { code: 2 } })
   expect(fromTrailers({ "grpc-status": "00" })).toMatchObject({ failure: { code: 2 } })

@@ -42,7 +42,7 @@ export const fromHeaders = (headers: IncomingHttpHeaders): GrpcFailure | undefin
 /** The failure of a stream that ended without a status. `error` is its HTTP/2 error code. */
 export const unfinished = (error: number | undefined): GrpcFailure => {
   if (error === undefined || error === constants.NGHTTP2_NO_ERROR) {
-    return failure(GrpcCode.UNAVAILABLE, "the server ended its answer without a status")
+    return failure(GrpcCode.UNAVAILABLE, "the server ended the response without a status")
   }
   return failure(GrpcStatus.codeOfReset(error), `the server reset the call with HTTP/2 error code ${error}`)
 }

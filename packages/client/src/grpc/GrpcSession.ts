@@ -6,7 +6,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Outgoing
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
-import * as Endpoint from "../channel/Endpoint.ts"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import * as GrpcFailure from "./GrpcFailure.ts"
 
 /** Stream ids are odd and below 2^31; a session that comes near their end is replaced. */
@@ -16,7 +16,7 @@ const mebibyte = 1024 * 1024
 
 export class GrpcSession {
   readonly #http2: ClientHttp2Session
-  readonly #endpoint: Endpoint.Endpoint
+  readonly #endpoint: ServerUrl.ServerUrl
   #calls = 0
   /** Streams that are not closed. */
   #open = 0
@@ -26,7 +26,7 @@ export class GrpcSession {
   /** `window`: bytes that a call may be sent before it reads them. */
   constructor({ endpoint, tls, connectTimeout }: ClientSettings, window: number) {
     this.#endpoint = endpoint
-    const http2 = connect(Endpoint.origin(endpoint), {
+    const http2 = connect(ServerUrl.origin(endpoint), {
       settings: { initialWindowSize: window, enablePush: false },
       // Node's 10 MB would reset calls with large tensors; what bounds them is maxInFlight and maxResponseSize.
       maxSessionMemory: Number.MAX_SAFE_INTEGER,

@@ -66,7 +66,7 @@ const respond = (stream: ServerHttp2Stream, trailers: IncomingHttpHeaders = { "g
   stream.on("wantTrailers", () => stream.sendTrailers(trailers))
 }
 
-it("asks once on a stream of its own, and for failures as its status", async () => {
+it("opens a stream for one call, and requests failures as its status", async () => {
   let received: unknown
   const got = await read((stream, headers) => {
     received = [headers[":path"], headers["triton_grpc_error"]]
@@ -128,7 +128,7 @@ const odd: ReadonlyArray<readonly [string, (stream: ServerHttp2Stream) => void, 
   [
     "a compressed message",
     (stream) => stream.end(Buffer.concat([number(1), number(2, 1)])),
-    [1, "ExecutionFailed: the server sent a compressed message, which was not asked for"],
+    [1, "ExecutionFailed: the server sent a compressed message, but the client accepts no compression"],
   ],
   [
     "a message beyond the limit",
@@ -148,7 +148,7 @@ const odd: ReadonlyArray<readonly [string, (stream: ServerHttp2Stream) => void, 
   [
     "what is no message",
     (stream) => stream.end(Buffer.from([0, 0, 0, 0, 2, 255, 255])),
-    [expect.stringMatching(/^ExecutionFailed: the server's reply cannot be read: /)],
+    [expect.stringMatching(/^ExecutionFailed: cannot decode the server's response: /)],
   ],
   [
     "another output than declared",
@@ -161,7 +161,7 @@ const odd: ReadonlyArray<readonly [string, (stream: ServerHttp2Stream) => void, 
           },
         }),
       ),
-    ["ExecutionFailed: output 'N' of model 'count' in the server's reply: expected INT32[1], got FP32[1]"],
+    ["ExecutionFailed: output 'N' of model 'count' in the server's response: expected INT32[1], got FP32[1]"],
   ],
   [
     "a reset",

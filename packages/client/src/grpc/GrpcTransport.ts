@@ -3,17 +3,11 @@
  * transport's cost: `createClient(GRPCInferenceService, transport)`. Streams are not there yet.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2"
-import {
-  create,
-  type DescMessage,
-  type DescMethodUnary,
-  fromBinary,
-  type MessageInitShape,
-  toBinary,
-} from "@bufbuild/protobuf"
+import { create, type DescMessage, type DescMethodUnary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect"
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc"
 import { Result } from "effect"
+import * as GeneralMessage from "@nereid/core/internal/codec/protobuf/GeneralMessage"
 import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import type { GrpcConnection } from "./GrpcConnection.ts"
 import type { GrpcFailure } from "./GrpcFailure.ts"
@@ -22,7 +16,9 @@ import type { GrpcResponse } from "./GrpcUnaryCall.ts"
 export const make = (connection: GrpcConnection): Transport => ({
   unary: (method, signal, timeoutMs, header, input) => unary(connection, method, signal, timeoutMs, header, input),
   stream: ({ name }) =>
-    Promise.reject(new ConnectError(`${name} is a stream, which this transport does not have yet`, Code.Unimplemented)),
+    Promise.reject(
+      new ConnectError(`${name} is a streaming method, which this transport does not support`, Code.Unimplemented),
+    ),
 })
 
 const unary = <I extends DescMessage, O extends DescMessage>(
@@ -72,7 +68,7 @@ const response = <I extends DescMessage, O extends DescMessage>(
   service: method.parent,
   method,
   header: incoming(headers),
-  message: fromBinary(method.output, message),
+  message: GeneralMessage.read(method.output, message),
   trailer: incoming(trailers),
 })
 

@@ -8,13 +8,13 @@ import * as GenerateMessage from "@nereid/core/internal/codec/generate/GenerateM
 import type { Channel, ChannelReceiver } from "../channel/Channel.ts"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
-import * as Endpoint from "../channel/Endpoint.ts"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import * as HttpRequests from "./HttpRequests.ts"
 import * as HttpStatus from "./HttpStatus.ts"
 
 export const make = (settings: ClientSettings): Channel => {
   const { endpoint } = settings
-  const origin = Endpoint.origin(endpoint)
+  const origin = ServerUrl.origin(endpoint)
   const controllers = new Set<AbortController>()
 
   /** Runs an exchange until its end. `fail` receives its failure, unless it was cancelled. */
@@ -114,7 +114,7 @@ class Gate {
 const fields = ({ headers }: Response): Record<string, string> => Object.fromEntries(headers)
 
 const whole = async (response: Response, limit: number): Promise<Uint8Array> => {
-  const parts = new LimitedBytes(limit, "the reply")
+  const parts = new LimitedBytes(limit, "the response")
   for await (const chunk of chunks(response)) parts.append(chunk)
   return parts.take()
 }
@@ -177,8 +177,7 @@ class LimitedBytes {
   append(part: Uint8Array): void {
     this.#parts.push(part)
     this.#length += part.length
-    if (this.#length > this.#limit)
-      throw new TooLarge(`${this.#subject} has more than maxResponseSize, ${this.#limit} bytes`)
+    if (this.#length > this.#limit) throw new TooLarge(`${this.#subject} exceeds maxResponseSize, ${this.#limit} bytes`)
   }
 
   take(): Uint8Array {

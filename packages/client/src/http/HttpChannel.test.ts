@@ -112,7 +112,7 @@ it.each([
   ["no tag, as of a proxy", { "retry-after": "30" }, "Unavailable", 30_000],
   ["a date", { "retry-after": "Sun, 06 Nov 1994 08:49:37 GMT" }, "Unavailable", undefined],
   ["nothing", {}, "Unavailable", undefined],
-])("a refusal says when to come back: %s", async (_, headers, _tag, retryAfter) => {
+])("a refusal has a retry delay: %s", async (_, headers, _tag, retryAfter) => {
   await using server = await serve((_, response) => response.writeHead(503, headers).end(`{"error":"full"}`))
   await using client = await Client.connect(Double, { url: server.url })
   const error: unknown = await client.infer({ X: 2 }).catch((error: unknown) => error)
@@ -149,38 +149,42 @@ it.each<[string, Handler, string]>([
   [
     "an empty body",
     (_, response) => sendResponse(response, ""),
-    "ExecutionFailed: the server's reply cannot be read: ",
+    "ExecutionFailed: cannot decode the server's response: ",
   ],
-  ["no JSON", (_, response) => sendResponse(response, "<h1>"), "ExecutionFailed: the server's reply cannot be read: "],
+  [
+    "no JSON",
+    (_, response) => sendResponse(response, "<h1>"),
+    "ExecutionFailed: cannot decode the server's response: ",
+  ],
   [
     "other JSON",
     (_, response) => sendResponse(response, "[1]"),
-    "ExecutionFailed: the server's reply cannot be read: ",
+    "ExecutionFailed: cannot decode the server's response: ",
   ],
   [
     "a header length beyond the body",
     (_, response) => sendResponse(response, "{}", { "Inference-Header-Content-Length": 3 }),
-    "ExecutionFailed: the server's reply cannot be read: the header of the response should have 0 to 2 bytes, got: 3",
+    "ExecutionFailed: cannot decode the server's response: the header of the response should have 0 to 2 bytes, got: 3",
   ],
   [
     "a header length that is no number",
     (_, response) => sendResponse(response, "{}", { "Inference-Header-Content-Length": "x" }),
-    "ExecutionFailed: the server's reply cannot be read: Unable to parse Inference-Header-Content-Length",
+    "ExecutionFailed: cannot decode the server's response: Unable to parse Inference-Header-Content-Length",
   ],
   [
     "less binary data than announced",
     (_, response) => sendResponse(response, binary(4).body.subarray(0, -1), binary(4).headers),
-    "ExecutionFailed: the server's reply cannot be read: the response ends 1 bytes before the end",
+    "ExecutionFailed: cannot decode the server's response: the response ends 1 bytes before the end",
   ],
   [
     "another datatype",
     (_, response) => sendResponse(response, document({ name: "Y", datatype: "INT32", shape: [1], data: [8] })),
-    "ExecutionFailed: output 'Y' of model 'dou ble%' in the server's reply: expected FP32[1], got INT32[1]",
+    "ExecutionFailed: output 'Y' of model 'dou ble%' in the server's response: expected FP32[1], got INT32[1]",
   ],
   [
     "a reply above the limit",
     (_, response) => sendResponse(response, "x".repeat(2000)),
-    "ExecutionFailed: the reply has more than maxResponseSize, 1000 bytes",
+    "ExecutionFailed: the response exceeds maxResponseSize, 1000 bytes",
   ],
   [
     "a connection that ends before the reply",

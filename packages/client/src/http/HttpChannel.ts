@@ -11,7 +11,7 @@ import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Channel, ChannelReply } from "../channel/Channel.ts"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
-import * as Endpoint from "../channel/Endpoint.ts"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import * as HttpRequests from "./HttpRequests.ts"
 import { HttpStream } from "./HttpStream.ts"
 
@@ -20,7 +20,7 @@ const connections = 128
 
 export const make = (settings: ClientSettings): Channel => {
   const { endpoint, tls, connectTimeout } = settings
-  const pool = new Pool(Endpoint.origin(endpoint), {
+  const pool = new Pool(ServerUrl.origin(endpoint), {
     connections,
     pipelining: 1,
     allowH2: false,
@@ -91,7 +91,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.#chunks.push(chunk)
       return
     }
-    const message = `the reply has more than maxResponseSize, ${maxResponseSize} bytes`
+    const message = `the response exceeds maxResponseSize, ${maxResponseSize} bytes`
     this.#settle(Result.fail(new ExecutionFailed({ message })))
     controller.abort(new Error(message))
   }

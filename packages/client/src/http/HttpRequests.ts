@@ -79,7 +79,7 @@ export const decodeReply = (
 ): Result.Result<WireResponse, InferenceError> => {
   if (status !== 200) return Result.fail(HttpStatus.failure(status, headers, body))
   const unreadable = ({ message }: InferenceError) =>
-    new ExecutionFailed({ message: `the server's reply cannot be read: ${message}` })
+    new ExecutionFailed({ message: `cannot decode the server's response: ${message}` })
   return BinaryExtension.parseHeaderLength(HttpStatus.single(headers[BinaryExtension.headerLengthHeader])).pipe(
     Result.flatMap((length): Result.Result<WireResponse, InferenceError> =>
       BinaryExtension.decodeResponse(body, length),
@@ -105,9 +105,9 @@ export const singleResponse = (
       return receiver.end(Result.void)
     }
     const { failure } = outcome
-    // The words of the protocol's servers, whichever status they have.
+    // Servers of the protocol send this document with any status.
     if (!failure.message.includes("decoupled")) return receiver.end(Result.fail(failure))
-    const message = `${refusal.message}; streams of it need gRPC`
+    const message = `${refusal.message}; streaming it requires gRPC`
     receiver.end(Result.fail(new Unsupported({ message })))
   })
   return { cancel, flow: () => {} }

@@ -1,4 +1,4 @@
-/** The failure of an HTTP reply that is no success: that of our own servers, or the closest one. */
+/** The error of an unsuccessful HTTP response: the exact one of a Nereid server, or the closest match. */
 import type { IncomingHttpHeaders } from "node:http"
 import { documentHeader, fromHeaders, tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { fromHttp } from "@nereid/core/internal/wire/ErrorStatus"

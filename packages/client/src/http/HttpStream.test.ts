@@ -50,7 +50,7 @@ const read = async (handler: Handler, options: Partial<Client.ClientOptions> = {
 const event = (WORD: string, ...SCORES: ReadonlyArray<number>) =>
   `data: ${JSON.stringify({ model_name: "words", WORD, SCORES })}\n\n`
 
-it("asks by the generate extension, with ids and parameters", async () => {
+it("sends requests of the generate extension, with ids and parameters", async () => {
   let received: unknown
   await using server = await serve((request, response, body) => {
     received = [request.url, request.headers["content-type"], JSON.parse(body)]
@@ -67,7 +67,7 @@ it("asks by the generate extension, with ids and parameters", async () => {
   ])
 })
 
-it("puts events together, however they are cut, and passes over what is none", async () => {
+it("assembles events from any chunks, and skips other lines", async () => {
   const all = `: a comment\n${event("b")}\n${event("ß", 1)}event: more\n${event("c", 1, 2)}`
   for (const size of [1, 7, all.length]) {
     const bytes = Buffer.from(all)
@@ -105,17 +105,17 @@ const odd: ReadonlyArray<readonly [string, Handler, ReadonlyArray<unknown>]> = [
   [
     "what is no JSON",
     (_, response) => response.end("data: {no\n\n"),
-    [expect.stringMatching(/^ExecutionFailed: the server's reply cannot be read: /)],
+    [expect.stringMatching(/^ExecutionFailed: cannot decode the server's response: /)],
   ],
   [
     "a missing output",
     (_, response) => response.end('data: {"WORD":"b"}\n\n'),
-    [expect.stringMatching(/^ExecutionFailed: output 'SCORES' of model 'words' in the server's reply: is missing/)],
+    [expect.stringMatching(/^ExecutionFailed: output 'SCORES' of model 'words' in the server's response: is missing/)],
   ],
   [
     "an event beyond the limit",
     (_, response) => response.end(`data: ${"x".repeat(3000)}`),
-    ["ExecutionFailed: a response has more than maxResponseSize, 1000 bytes"],
+    ["ExecutionFailed: a response exceeds maxResponseSize, 1000 bytes"],
   ],
   [
     "the end of the connection",

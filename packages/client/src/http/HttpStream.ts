@@ -85,7 +85,7 @@ export class HttpStream implements Dispatcher.DispatchHandler {
     this.#bufferedBytes += part.length
     const { maxResponseSize } = this.#settings
     if (this.#bufferedBytes <= maxResponseSize) return
-    this.#fail(new ExecutionFailed({ message: `a response has more than maxResponseSize, ${maxResponseSize} bytes` }))
+    this.#fail(new ExecutionFailed({ message: `a response exceeds maxResponseSize, ${maxResponseSize} bytes` }))
   }
 
   #takeBuffered(): Buffer {

@@ -23,7 +23,7 @@ export const make = (settings: ClientSettings): Effect.Effect<Inspection, never,
         configuration: (name) =>
           callRaw((signal) => server.modelConfig({ name, version }, { signal })).pipe(
             Effect.map(({ config }) =>
-              config === undefined ? Result.fail("its answer has no configuration") : Result.succeed(config),
+              config === undefined ? Result.fail("its response has no configuration") : Result.succeed(config),
             ),
             Effect.catch((error) =>
               isNotOffered(error) ? Effect.succeed(Result.fail(error.rawMessage)) : Effect.fail(failure(error)),

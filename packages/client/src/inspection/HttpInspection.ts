@@ -8,7 +8,7 @@ import { ModelMetadataResponseSchema, RepositoryIndexResponseSchema } from "@ner
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
-import * as Endpoint from "../channel/Endpoint.ts"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import * as HttpStatus from "../http/HttpStatus.ts"
 import type { Inspection } from "./InspectionApi.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
@@ -70,7 +70,7 @@ interface HttpReply {
 }
 
 const pool = ({ endpoint, tls, connectTimeout, maxResponseSize }: ClientSettings): Pool =>
-  new Pool(Endpoint.origin(endpoint), {
+  new Pool(ServerUrl.origin(endpoint), {
     connections: 1,
     allowH2: false,
     maxResponseSize,
@@ -89,7 +89,7 @@ const document = <Desc extends DescMessage>(
   if (!isSuccess(status)) return Effect.fail(HttpStatus.failure(status, headers, body))
   return Effect.mapError(
     Effect.fromResult(message(schema, body, member)),
-    (problem) => new ExecutionFailed({ message: `the server's ${subject} cannot be read: ${problem}` }),
+    (problem) => new ExecutionFailed({ message: `cannot decode the server's ${subject}: ${problem}` }),
   )
 }
 
@@ -118,7 +118,7 @@ const configuration = ({ status, headers, body }: HttpReply): ReturnType<Inspect
   }
   const config = message(ModelConfigSchema, body)
   if (Result.isSuccess(config) && config.success.input.length + config.success.output.length === 0) {
-    return Effect.succeed(Result.fail("its answer is no configuration"))
+    return Effect.succeed(Result.fail("its response is not a configuration"))
   }
   return Effect.succeed(config)
 }

@@ -4,36 +4,41 @@
  */
 import { Effect, Result, type Scope } from "effect"
 import type { Contract } from "@nereid/core/internal/contract/Contract"
-import { DeadlineExceeded, type InferenceError } from "@nereid/core/Errors"
+import { DeadlineExceeded, type InferenceError, type Unavailable } from "@nereid/core/Errors"
 import * as MetadataMessage from "@nereid/core/internal/configuration/MetadataMessage"
 import { type ClientOptions, settings as read, type ClientSettings } from "../channel/ClientOptions.ts"
-import * as Endpoint from "../channel/Endpoint.ts"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
+import type { InvalidUrl } from "@nereid/core/internal/wire/ServerUrl"
+import { detect } from "../channel/ProtocolProbe.ts"
 import * as GrpcInspection from "./GrpcInspection.ts"
 import * as HttpInspection from "./HttpInspection.ts"
 import type { Inspection } from "./InspectionApi.ts"
 
 export type { Inspection } from "./InspectionApi.ts"
 
-/** Makes an inspection for the lifetime of the scope, for the model version in the options. */
-export const make = (settings: ClientSettings): Effect.Effect<Inspection, never, Scope.Scope> =>
-  Effect.map(
-    settings.endpoint.protocol === "grpc" ? GrpcInspection.make(settings) : HttpInspection.make(settings),
-    ({ metadata, configuration, ready, index }) => {
-      const bounded = withTimeout(settings)
-      return {
-        metadata: (model) => bounded(metadata(model)),
-        configuration: (model) => bounded(configuration(model)),
-        ready: (model) => bounded(ready(model)),
-        index: bounded(index),
-      }
-    },
+/**
+ * Makes an inspection for the lifetime of the scope, for the model version in the options. Fails if the protocol of a
+ * URL without a scheme cannot be found.
+ */
+export const make = (given: ClientSettings): Effect.Effect<Inspection, Unavailable, Scope.Scope> =>
+  Effect.flatMap(detect(given), (settings) =>
+    Effect.map(
+      settings.endpoint.protocol === "grpc" ? GrpcInspection.make(settings) : HttpInspection.make(settings),
+      ({ metadata, configuration, ready, index }) => {
+        const bounded = withTimeout(settings)
+        return {
+          metadata: (model) => bounded(metadata(model)),
+          configuration: (model) => bounded(configuration(model)),
+          ready: (model) => bounded(ready(model)),
+          index: bounded(index),
+        }
+      },
+    ),
   )
 
-/** @throws TypeError if the URL or another option is invalid */
-export const open = (options: ClientOptions): Effect.Effect<Inspection, never, Scope.Scope> => {
-  const settings = read(options)
-  return Effect.suspend(() => make(settings))
-}
+/** @throws TypeError if an option other than the URL is invalid */
+export const open = (options: ClientOptions): Effect.Effect<Inspection, InvalidUrl | Unavailable, Scope.Scope> =>
+  Effect.flatMap(Effect.fromResult(read(options)), make)
 
 /**
  * Returns the contract of a model from the server's metadata and configuration. `unconfigured` is the reason for a
@@ -61,7 +66,7 @@ const withTimeout =
     Effect.timeoutOrElse(effect, {
       duration: timeout,
       orElse: () => {
-        const message = `${Endpoint.address(endpoint)} has not answered within ${timeout} ms`
+        const message = `${ServerUrl.address(endpoint)} did not respond within ${timeout} ms`
         return Effect.fail(new DeadlineExceeded({ message }))
       },
     })

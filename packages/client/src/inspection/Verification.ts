@@ -9,7 +9,7 @@ import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { InferenceError } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
-import * as Endpoint from "../channel/Endpoint.ts"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import * as Inspection from "./Inspection.ts"
 
 /** ContractMismatch, or the InferenceError of an unreachable server or an unready model. */
@@ -34,6 +34,6 @@ export const check = (
     const differences = compare(Contract.fromDefinition(definition), contract, "callable")
     if (differences.length === 0) return
     const lines = differences.map((difference) => `\n  ${print(difference)}`)
-    const message = `model '${name}' at ${Endpoint.address(settings.endpoint)} is not the one that was declared:${lines.join("")}`
+    const message = `model '${name}' at ${ServerUrl.address(settings.endpoint)} differs from its declaration:${lines.join("")}`
     return yield* new ContractMismatch({ model: name, differences, message })
   }).pipe(Effect.scoped)

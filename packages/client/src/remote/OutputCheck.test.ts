@@ -27,8 +27,8 @@ const checked = (outputs: ReadonlyArray<WireTensor>, rows: number | undefined = 
       { modelName: "m", modelVersion: "1", id: "", parameters: {}, outputs },
     ),
     {
-      onSuccess: (response) => response.outputs.map(({ datatype, shape }) => [datatype, shape]),
-      onFailure: ({ message }) => message.replace(" of model 'm' in the server's reply", ""),
+      onSuccess: (response) => response.outputs.map((tensor) => [tensor?.datatype, tensor?.shape]),
+      onFailure: ({ message }) => message.replace(" of model 'm' in the server's response", ""),
     },
   )
 
@@ -41,8 +41,8 @@ it("puts outputs into the order of the signature and leaves out what is not decl
 })
 
 it.each<[string, ReadonlyArray<WireTensor>, string]>([
-  ["no outputs", [], "output 'Y': is missing, it has no outputs"],
-  ["another name", [{ ...y, name: "Z" }, text], "output 'Y': is missing, it has 'Z', 'TEXT'"],
+  ["no outputs", [], "output 'Y': is missing; the response has no outputs"],
+  ["another name", [{ ...y, name: "Z" }, text], "output 'Y': is missing; the response has 'Z', 'TEXT'"],
   ["another datatype", [{ ...y, datatype: "FP64" }, text], `output 'Y': expected FP32[1,2,"n"], got FP64[1,2,3]`],
   ["an unknown datatype", [{ ...y, datatype: "X" }, text], `output 'Y': expected FP32[1,2,"n"], got X[1,2,3]`],
   ["another extent", [{ ...y, shape: [1, 3, 2] }, text], `output 'Y': expected FP32[1,2,"n"], got FP32[1,3,2]`],

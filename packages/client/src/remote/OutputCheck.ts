@@ -25,7 +25,7 @@ export const check = (expected: ExpectedOutputs, wire: WireResponse): Result.Res
     const tensor = wire.outputs.find(({ name }) => name === spec.name)
     const problem = tensor === undefined ? missing(wire) : mismatch(spec, tensor, expected.rows)
     if (problem !== undefined || tensor === undefined) {
-      const message = `output '${spec.name}' of model '${expected.name}' in the server's reply: ${problem}`
+      const message = `output '${spec.name}' of model '${expected.name}' in the server's response: ${problem}`
       return Result.fail(new ExecutionFailed({ message }))
     }
     outputs.push(new TypedTensor(spec.datatype, tensor.shape, tensor.bytes))
@@ -34,7 +34,7 @@ export const check = (expected: ExpectedOutputs, wire: WireResponse): Result.Res
 }
 
 const missing = ({ outputs }: WireResponse) =>
-  `is missing, it has ${outputs.length === 0 ? "no outputs" : outputs.map(({ name }) => `'${name}'`).join(", ")}`
+  `is missing; the response has ${outputs.length === 0 ? "no outputs" : outputs.map(({ name }) => `'${name}'`).join(", ")}`
 
 const mismatch = (spec: TensorSpec, tensor: WireTensor, rows: number | undefined): string | undefined => {
   const { datatype, shape, bytes } = tensor

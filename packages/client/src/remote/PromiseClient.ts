@@ -9,6 +9,7 @@ import { fromCall, type PromiseCallOptions, runner } from "@nereid/core/internal
 import { responses } from "@nereid/core/internal/call/EffectCalls"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as TypedCalls from "@nereid/core/internal/call/TypedCalls"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
 /**
  * Model for callers without Effect. Calls reject with the tagged errors of `Errors`, and with errors that the model
@@ -61,15 +62,17 @@ export const open = async <I extends Fields, O extends Fields, P extends Declare
   const { infer, inferBatch, withParameters } = calls
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   return {
-    infer: (sample, ...[options]) => fromCall((reply) => infer(sample, options, Date.now(), reply), options),
+    infer: (sample, ...[options]) =>
+      fromCall((reply) => infer(sample, options, MonotonicTime.millis(), reply), options),
     stream: (sample, ...[options]) => streamed(options, responses(calls, running, calls.sample, sample, options)),
-    inferBatch: (batch, ...[options]) => fromCall((reply) => inferBatch(batch, options, Date.now(), reply), options),
+    inferBatch: (batch, ...[options]) =>
+      fromCall((reply) => inferBatch(batch, options, MonotonicTime.millis(), reply), options),
     withParameters: {
       infer: (sample, ...[options]) =>
-        fromCall((reply) => withParameters.infer(sample, options, Date.now(), reply), options),
+        fromCall((reply) => withParameters.infer(sample, options, MonotonicTime.millis(), reply), options),
       stream: (sample, ...[options]) => streamed(options, responses(calls, running, calls.answer, sample, options)),
       inferBatch: (batch, ...[options]) =>
-        fromCall((reply) => withParameters.inferBatch(batch, options, Date.now(), reply), options),
+        fromCall((reply) => withParameters.inferBatch(batch, options, MonotonicTime.millis(), reply), options),
     },
     close,
     [Symbol.asyncDispose]: close,

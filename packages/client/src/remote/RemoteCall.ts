@@ -30,6 +30,7 @@ export interface RemoteCallOptions {
   /** The monotonic time in nanoseconds. */
   readonly nanos: () => number
   readonly currentTimeMillis: () => number
+  readonly monotonicMillis: () => number
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   /** The call has ended; its reply comes next, unless its caller has cancelled it. */
   readonly onEnd: (call: RemoteCall) => void

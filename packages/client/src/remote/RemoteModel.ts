@@ -17,8 +17,9 @@ import { type Release, OpenRequests } from "@nereid/core/internal/running/OpenRe
 import { type FailureReason, ModelStatistics } from "@nereid/core/internal/metrics/ModelStatistics"
 import type { Channel } from "../channel/Channel.ts"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
-import * as Endpoint from "../channel/Endpoint.ts"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import { expired, RemoteCall, type RemoteCallOptions } from "./RemoteCall.ts"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
 /** The model, until its scope closes; calls in flight then fail with Unavailable. */
 export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fields>(
@@ -36,6 +37,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
     statistics,
     nanos: () => Number(clock.monotonicTimeNanosUnsafe()),
     currentTimeMillis: () => clock.currentTimeMillisUnsafe(),
+    monotonicMillis: () => MonotonicTime.millis(clock),
     fork: Effect.runForkWith(yield* Effect.context<never>()),
   })
   yield* Effect.addFinalizer(() =>
@@ -100,7 +102,7 @@ class RemoteCalls {
     if (this.#isClosed) return this.#refuse(reply, "OTHER", this.#unavailable())
     if (this.size >= maxInFlight) return this.#refuse(reply, "REJECTED", tooManyInFlight(request, maxInFlight))
     const { deadline } = request
-    const remaining = deadline === undefined ? timeout : deadline - this.#options.currentTimeMillis()
+    const remaining = deadline === undefined ? timeout : deadline - this.#options.monotonicMillis()
     if (remaining !== undefined && remaining <= 0) return this.#refuse(reply, "REJECTED", expired(request))
     const call = new RemoteCall(this.#options, request, reply)
     this.#inFlight.add(call)
@@ -127,7 +129,7 @@ class RemoteCalls {
   }
 
   #unavailable(): Unavailable {
-    const address = Endpoint.address(this.#settings.endpoint)
+    const address = ServerUrl.address(this.#settings.endpoint)
     return new Unavailable({ message: `the client of ${address} is closed` })
   }
 }
@@ -146,4 +148,4 @@ const completer = ({ signature, maxBatchSize, parameters }: Definition<Fields, F
 }
 
 const tooManyInFlight = (request: Request, limit: number) =>
-  new QueueFull({ message: `${errorPrefix(request)}${limit} calls are in flight, which is this client's maxInFlight` })
+  new QueueFull({ message: `${errorPrefix(request)}${limit} calls are in flight, the maxInFlight of this client` })
