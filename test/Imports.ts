@@ -19,7 +19,7 @@ export interface Manifest {
 }
 
 export interface Package {
-  /** The name of its folder: `core` for `@nereid/core`. */
+  /** The name of its folder: `core` for `@nereid/core`, `create-nereid` for `create-nereid`. */
   readonly name: string
   readonly manifest: Manifest
   /** Paths of its source files, without tests and fixtures. */
@@ -56,12 +56,16 @@ export const specifiers = (file: string, isLoaded = false): ReadonlyArray<string
   return [...code.matchAll(statement), ...code.matchAll(dynamic)].flatMap(([, specifier]) => specifier ?? [])
 }
 
+/** The package of this repository that a specifier names; undefined for a file or a package from elsewhere. */
+export const packageOf = (specifier: string): Package | undefined =>
+  packages.find(({ manifest: { name } }) => specifier === name || specifier.startsWith(`${name}/`))
+
 /** The file of this repository that a specifier means; undefined for a module from elsewhere. */
 export const resolve = (file: string, specifier: string): string | undefined => {
   if (specifier.startsWith(".")) return join(dirname(file), specifier)
-  const [, name = "", path = ""] = /^@nereid\/([^/]+)(\/.+)?$/.exec(specifier) ?? []
-  const target = packages.find((other) => other.name === name)?.manifest.exports?.[`.${path}`]
-  return target === undefined ? undefined : join(packagesFolder, name, target)
+  const target = packageOf(specifier)
+  const path = target?.manifest.exports?.[`.${specifier.slice(target.manifest.name.length)}`]
+  return target === undefined || path === undefined ? undefined : join(packagesFolder, target.name, path)
 }
 
 /**

@@ -19,17 +19,22 @@ const environment = Object.fromEntries(Object.entries(process.env).filter(([name
 export class Program {
   readonly #process: ChildProcess
   #output = ""
+  /** Callers that wait for more output. */
+  readonly #waiting: Array<() => void> = []
   readonly ended: Promise<Ended>
 
   /** `variables`: additional environment variables. */
-  constructor(args: ReadonlyArray<string>, variables: NodeJS.ProcessEnv = {}) {
+  constructor(args: ReadonlyArray<string>, variables: NodeJS.ProcessEnv = {}, cwd = root) {
     this.#process = spawn(process.execPath, [...args], {
-      cwd: root,
+      cwd,
       env: { ...environment, ...variables },
       stdio: ["ignore", "pipe", "pipe"],
     })
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
-      stream?.on("data", (data: Buffer) => (this.#output += data.toString()))
+      stream?.on("data", (data: Buffer) => {
+        this.#output += data.toString()
+        for (const wake of this.#waiting.splice(0)) wake()
+      })
     }
     this.ended = new Promise((resolve) => {
       this.#process.on("close", (code, signal) => resolve({ code, signal, output: this.#output }))
@@ -42,8 +47,7 @@ export class Program {
       const match = pattern.exec(this.#output)
       if (match !== null) return match
       await new Promise<void>((resolve, reject) => {
-        this.#process.stdout?.once("data", () => resolve())
-        this.#process.stderr?.once("data", () => resolve())
+        this.#waiting.push(resolve)
         void this.ended.then(({ output }) => reject(new Error(`Ended without ${String(pattern)}:\n${output}`)))
       })
     }
@@ -55,6 +59,11 @@ export class Program {
 
   get output(): string {
     return this.#output
+  }
+
+  /** Closes a stream of the program, as a reader that ends. */
+  close(name: "stdout" | "stderr"): void {
+    this.#process[name]?.destroy()
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -32,6 +32,7 @@ export interface RepositoryClient {
   readonly unload: (name: string, dependents?: boolean) => Promise<string | undefined>
   /** With the names of config.pbtxt; 64-bit integers may be texts. */
   readonly config: (name: string, version?: string) => Promise<unknown>
+  readonly isLive: () => Promise<boolean>
   readonly isReady: () => Promise<boolean>
   readonly isModelReady: (name: string, version?: string) => Promise<boolean | string>
   /** The output of a model of one FP32 input X and output Y, or the error. */
@@ -74,7 +75,11 @@ const overHttp = (port: number): RepositoryClient => {
   const at = (name: string, version?: string) =>
     version === undefined ? `models/${name}` : `models/${name}/versions/${version}`
   return {
-    index: async (ready = false) => (await request("POST", "repository/index", { ready })).json,
+    index: async (ready = false) => {
+      const { json, error } = await request("POST", "repository/index", { ready })
+      if (error !== undefined) throw new Error(error)
+      return json
+    },
     load: async (name, { config, files = {} } = {}) => {
       const contents = Object.entries(files).map(([path, bytes]) => [
         `file:${path}`,
@@ -89,6 +94,7 @@ const overHttp = (port: number): RepositoryClient => {
       const { json, error } = await request("GET", `${at(name, version)}/config`)
       return error ?? json
     },
+    isLive: async () => (await request("GET", "health/live")).status === 200,
     isReady: async () => (await request("GET", "health/ready")).status === 200,
     isModelReady: async (name, version) => {
       const { status, json, error } = await request("GET", `${at(name, version)}/ready`)
@@ -156,6 +162,7 @@ const overGrpc = (call: Call): RepositoryClient => {
         ({ config }) =>
           config && toJson(ModelConfigSchema, config, { useProtoFieldName: true, alwaysEmitImplicit: true }),
       ),
+    isLive: () => orThrow(send(method.serverLive, {}, ({ live }) => live)),
     isReady: () => orThrow(send(method.serverReady, {}, ({ ready }) => ready)),
     isModelReady: (name, version = "") => send(method.modelReady, { name, version }, ({ ready }) => ready),
     infer: (modelName, x = 0, { signal } = {}) => {

@@ -7,11 +7,22 @@ import { builtinModules } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
-import { cycles, folderOf, loaded, type Package, packages, resolve, shown, sources, specifiers } from "./Imports.ts"
+import {
+  cycles,
+  folderOf,
+  loaded,
+  type Package,
+  packageOf,
+  packages,
+  resolve,
+  shown,
+  sources,
+  specifiers,
+} from "./Imports.ts"
 
 const root = join(import.meta.dirname, "..")
 
-/** protocol → core → {{onnx, worker} → repository, image, server, client, bench} → cli */
+/** protocol → core → {{onnx, worker} → repository, image, server, client, bench} → cli; create-nereid → cli */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   protocol: [],
   core: ["protocol"],
@@ -22,7 +33,8 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   server: ["core", "protocol"],
   client: ["core", "protocol"],
   bench: ["core", "protocol"],
-  cli: ["core", "protocol", "onnx", "repository", "server", "client", "bench"],
+  "create-nereid": [],
+  cli: ["core", "protocol", "onnx", "repository", "server", "client", "bench", "create-nereid"],
 }
 
 /** The folders of each package, the lowest first: a file imports only from its own folder and from those before it. */
@@ -61,7 +73,22 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
     // The public exports.
     ".",
   ],
-  server: ["error", "memory", "port", "dispatch", "trace", "log", "gateway", "http", "grpc", "metrics", "."],
+  server: [
+    "error",
+    "limit",
+    "memory",
+    "port",
+    "dispatch",
+    "trace",
+    "log",
+    "gateway",
+    "http",
+    "grpc",
+    "metrics",
+    "announce",
+    ".",
+  ],
+  onnx: ["file", "."],
   client: ["channel", "grpc", "http", "remote", "inspection", "."],
   repository: ["directory", "config", "plan", "onnx", "script", "ensemble", "catalogue", "export", "."],
   bench: ["target", "request", "http2", "grpc", "http1", "benchmark", "load", "report", "."],
@@ -72,7 +99,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
     "gen/inference",
     "gen/onnx",
   ],
-  cli: ["module", "flags", "bench", "check", "export", "generate", "."],
+  cli: ["module", "flags", "watch", "bench", "check", "export", "generate", "."],
 }
 
 /** The folders of core that execute models. A client, a contract and a load generator work without them. */
@@ -87,11 +114,11 @@ describe.each(packages)("$name", (its: Package) => {
   it("imports only the packages before it, and declares them", () => {
     for (const file of files) {
       for (const specifier of specifiers(file)) {
-        const target = /^@nereid\/([^/]+)/.exec(specifier)?.[1]
+        const target = packageOf(specifier)
         if (target === undefined) continue
         const edge = `${shown(file)} → ${specifier}`
-        expect(allowed[name], edge).toContain(target)
-        expect(Object.keys(manifest.dependencies ?? {}), edge).toContain(`@nereid/${target}`)
+        expect(allowed[name], edge).toContain(target.name)
+        expect(Object.keys(manifest.dependencies ?? {}), edge).toContain(target.manifest.name)
       }
     }
   })
@@ -174,6 +201,13 @@ it("core knows no socket, file or thread", () => {
       expect(builtins.has(specifier) || specifier.startsWith("@effect/platform"), `${file} → ${specifier}`).toBe(false)
     }
   }
+})
+
+it("a file thread loads only what it needs", () => {
+  const modules = [...loaded(join(root, "packages/onnx/src/file/fileWorker.ts"))].filter((name) =>
+    name.includes("/src/"),
+  )
+  expect(modules.map(shown)).toEqual(["fileWorker.ts", "FileCall.ts"].map((name) => `packages/onnx/src/file/${name}`))
 })
 
 it("the worker of an ONNX instance loads without Effect", () => {

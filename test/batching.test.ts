@@ -106,7 +106,7 @@ describe.each(["grpc", "http"] as const)("over %s", (transport) => {
   })
 })
 
-it("the metadata says which inputs may be left out", async () => {
+it("the metadata shows optional inputs", async () => {
   const response = await fetch(`http://127.0.0.1:${server.http.port}/v2/models/sum/config`)
   expect(await response.json()).toMatchObject({
     input: [

@@ -52,7 +52,7 @@ it("a line for each level, with what the server has counted", async () => {
   const flags = ["-m", "sum", "-u", grpc, "-i", "grpc", "--concurrency=1,8", "-b", "2", "--shape=IN:5"]
   const { code, output } = await bench(...flags)
   expect(output).toMatch(
-    /^sum over gRPC at localhost:\d+\nsends IN FP32\[2,5\]; 40 bytes\ngets {2}OUT FP32\[2,1\]; 8 bytes\n/,
+    /^sum over gRPC at localhost:\d+\nrequest: {2}IN FP32\[2,5\]; 40 bytes\nresponse: OUT FP32\[2,1\]; 8 bytes\n/,
   )
   expect(rows(output)).toMatchObject([
     { concurrency: "1", errors: "0", batch: "2.0" },
@@ -61,9 +61,9 @@ it("a line for each level, with what the server has counted", async () => {
   expect(code).toBe(0)
 })
 
-it("a decoupled model is asked over streams", async () => {
+it("calls a decoupled model over streams", async () => {
   const { code, output } = await bench("-m", "count", "-u", grpc, "-i", "grpc", "--streaming", "--concurrency=4")
-  expect(output).toMatch(/^gets {2}OUT INT32\[1\]; 4 bytes, 4 responses$/m)
+  expect(output).toMatch(/^response: OUT INT32\[1\]; 4 bytes, 4 responses$/m)
   expect(rows(output)).toMatchObject([{ concurrency: "4", errors: "0" }])
   expect(code).toBe(0)
 })
@@ -90,7 +90,7 @@ it("takes inputs from a file, and writes what it has found out: JSON, a table an
   const loadFlags = [`--input-data=${file("inputs.json")}`, "--concurrency-range=1:3:2"]
   const { code, output } = await bench("-m=sum", `-u=${http}`, ...loadFlags, ...flags)
   expect(code, output).toBe(0)
-  expect(output).toContain("sends IN FP32[1,3]; 12 bytes, 2 requests in turn")
+  expect(output).toContain("request:  IN FP32[1,3]; 12 bytes, 2 different requests")
   expect(JSON.parse(await readFile(file("a.json"), "utf8"))).toMatchObject({
     url: http,
     protocol: "http",
@@ -112,7 +112,7 @@ it("takes inputs from a file, and writes what it has found out: JSON, a table an
   expect(await readFile(file("a.csv"), "utf8")).toMatch(/^concurrency,.*p95 ms.*\n1,.*\n3,.*\n$/)
 })
 
-it("speaks TLS with a server whose authority it is told", async () => {
+it("connects over TLS to a server with a configured authority", async () => {
   const file = (name: string) => join(folder, name)
   const trusted = authority()
   const { cert, key } = trusted.issue("server")
@@ -141,7 +141,7 @@ it("speaks TLS with a server whose authority it is told", async () => {
   })
 })
 
-it("what a server refuses ends it before the load, and what fails under load after it, both with 1", async () => {
+it("a refusal of the server ends it before the load, a failure under load after it, both with 1", async () => {
   const refused = await bench("-m=fail", `-u=${http}`, "--string-data=bad")
   expect(refused.output).toMatch(/^Error: POST \/v2\/models\/fail\/infer: HTTP status 500: .*it is bad\n$/)
   expect(refused.code).toBe(1)
@@ -177,7 +177,7 @@ it("ends with 130 when it is stopped", async () => {
   expect((await program.ended).code).toBe(130)
 })
 
-it("says what is wrong in a line, and ends with 1", async () => {
+it("reports an error in one line, and exits with 1", async () => {
   const { code, output } = await bench(`-u=${http}`, "-m=sum", "--shape=IN:3", "--svg=/absent/a.svg")
   expect(output).toMatch(/^Error: .*ENOENT.*\n$/)
   expect(code).toBe(1)

@@ -3,10 +3,11 @@
  * expected.
  */
 import * as Benchmark from "@nereid/bench/internal/benchmark/Benchmark"
-import * as Endpoint from "@nereid/bench/internal/target/Endpoint"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import type { Protocol } from "@nereid/bench/internal/target/ModelClient"
 import * as Summary from "@nereid/bench/internal/report/Summary"
 import * as Sweep from "@nereid/bench/internal/load/Sweep"
+import { Result } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { nereid, type Program } from "./Program.ts"
 
@@ -26,7 +27,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const load = async (protocol: Protocol, extent: number, requests: number) => {
   const transport = protocol.startsWith("grpc") ? "grpc" : "http"
   const benchmark = await Benchmark.prepare({
-    endpoint: Endpoint.parse(`localhost:${ports[transport]}`, transport),
+    endpoint: Result.getOrThrow(ServerUrl.parse(`localhost:${ports[transport]}`, transport)),
     tls: {},
     protocol,
     model: { name: "sum", version: "" },

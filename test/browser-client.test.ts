@@ -86,7 +86,7 @@ describe("one response", () => {
     await gone
   })
 
-  it("fails with Unavailable where nobody answers, or the client is closed", async () => {
+  it("fails with Unavailable if the server does not answer or the client is closed", async () => {
     const refused = createServer().listen(0, "127.0.0.1")
     await once(refused, "listening")
     const { port } = refused.address() as AddressInfo
@@ -102,7 +102,7 @@ describe("one response", () => {
   it("that is too large is an ExecutionFailed", async () => {
     await using twice = await Client.connect(Twice, { url: url(), maxResponseSize: 10 })
     await expect(twice.infer({ x: 2 })).rejects.toEqual(
-      new Errors.ExecutionFailed({ message: "the reply has more than maxResponseSize, 10 bytes" }),
+      new Errors.ExecutionFailed({ message: "the response exceeds maxResponseSize, 10 bytes" }),
     )
   })
 })
@@ -148,13 +148,14 @@ describe("streams", () => {
     await using count = await Client.connect(Count, { url: url(), maxResponseSize: 1000 })
     await expect(numbers(count.stream({ TO: 1, THEN: "end" }))).rejects.toMatchObject({
       _tag: "ExecutionFailed",
-      message: "a response has more than maxResponseSize, 1000 bytes",
+      message: "a response exceeds maxResponseSize, 1000 bytes",
     })
   })
 })
 
-it("a URL of gRPC is refused", async () => {
-  const problem = "A browser needs a URL that begins with http:// or https://"
-  expect(() => Client.layer(Twice, { url: "grpc://models" })).toThrow(problem)
-  await expect(Client.connect(Twice, { url: "grpc://models" })).rejects.toThrow(problem)
+it("a URL of gRPC is an InvalidUrl", async () => {
+  const message = "A browser needs a URL that begins with http:// or https://, but grpc://models was given"
+  const refused = Effect.flip(Effect.provide(Effect.void, Client.layer(Twice, { url: "grpc://models" })))
+  expect(await Effect.runPromise(refused)).toMatchObject({ _tag: "InvalidUrl", message })
+  await expect(Client.connect(Twice, { url: "grpc://models" })).rejects.toMatchObject({ _tag: "InvalidUrl", message })
 })

@@ -187,7 +187,7 @@ const at = (where: Where) => {
       return { hold: yield* Hold, url: `${where}://127.0.0.1:${port}` }
     }),
   ).pipe(Layer.provide(server))
-  const callers: Layer.Layer<Models, never, Models | Served> =
+  const callers: Layer.Layer<Models, Client.InvalidUrl, Models | Served> =
     where === "local"
       ? Layer.effectContext(Effect.context<Models>())
       : Layer.unwrap(Effect.map(Effect.service(Served), ({ url }) => clients(url)))
@@ -462,7 +462,8 @@ describe.each<"grpc" | "http">(["grpc", "http"])("%s, where client and server di
   it.live("an output that the server does not send", () =>
     Effect.gen(function* () {
       const client = yield* open((url) => Client.connect(OtherOutput, { url }))
-      const message = "ExecutionFailed: output 'Z' of model 'twice' in the server's reply: is missing, it has 'Y'"
+      const message =
+        "ExecutionFailed: output 'Z' of model 'twice' in the server's response: is missing; the response has 'Y'"
       expect(yield* rejection(client.infer({ X }))).toBe(message)
     }).pipe(Effect.provide(layer)),
   )
@@ -471,7 +472,7 @@ describe.each<"grpc" | "http">(["grpc", "http"])("%s, where client and server di
     Effect.gen(function* () {
       const client = yield* open((url) => Client.connect(OtherDatatype, { url }))
       const problem = `expected INT32[1,"n"], got FP32[1,1]`
-      const message = `ExecutionFailed: output 'Y' of model 'twice' in the server's reply: ${problem}`
+      const message = `ExecutionFailed: output 'Y' of model 'twice' in the server's response: ${problem}`
       expect(yield* rejection(client.infer({ X }))).toBe(message)
     }).pipe(Effect.provide(layer)),
   )

@@ -12,7 +12,7 @@ const isIgnored = (path: string): boolean => /(^|\/)(node_modules|dist|gen|\.ven
 const files = (...patterns: ReadonlyArray<string>): ReadonlyArray<string> =>
   globSync(patterns, { cwd: root }).filter((path) => !isIgnored(path))
 
-const sources = files("{packages,test,examples}/**/*.ts", ".ci/**/*.ts")
+const sources = files("{packages,test,examples}/**/*.ts", ".ci/**/*.ts", "docs/site/*.ts")
 
 /** Documents name files as they are. Decisions name them as they were on their day. */
 const documents = files("*.md", "{docs,packages,examples}/**/*.md").filter(
@@ -40,11 +40,19 @@ const moduleName = /(?:[\w-]+\/)*[A-Z]\w*(?:\.\w+)*\.tsx?\b/g
 
 const repositoryPath = /(?<![\w./@-])(?:packages|test|docs|examples|proto|\.ci)\/[\w./-]*\w/g
 
+/** The files of the reader's project that a guide has as code blocks. */
+const ownFiles = (path: string): ReadonlyArray<string> => {
+  const text = path.endsWith(".md") ? readFileSync(join(root, path), "utf8") : ""
+  return [...text.matchAll(/^```\w+\n(?:\/\/|#) (\S+)\n|^`(\S+)`:\n/gm)].map(([, file = "", named = file]) => named)
+}
+
 describe("a comment or document names", () => {
   it("only modules that exist", () => {
     const isFile = (name: string) => sources.some((path) => `/${path}`.endsWith(`/${name}`))
     const missing = citing.flatMap((path) =>
-      (prose(path).match(moduleName) ?? []).filter((name) => !isFile(name)).map((name) => `${path}: ${name}`),
+      (prose(path).match(moduleName) ?? [])
+        .filter((name) => !isFile(name) && !ownFiles(path).some((file) => `/${file}`.endsWith(`/${name}`)))
+        .map((name) => `${path}: ${name}`),
     )
     expect(missing).toEqual([])
   })
@@ -52,7 +60,7 @@ describe("a comment or document names", () => {
   it("only paths that exist", () => {
     const missing = citing.flatMap((path) =>
       (prose(path).match(repositoryPath) ?? [])
-        .filter((name) => !isIgnored(name) && !existsSync(join(root, name)))
+        .filter((name) => !isIgnored(name) && !existsSync(join(root, name)) && !ownFiles(path).includes(name))
         .map((name) => `${path}: ${name}`),
     )
     expect(missing).toEqual([])

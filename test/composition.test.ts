@@ -141,20 +141,20 @@ describe("a chain of models", () => {
   })
 })
 
-describe("a model that another one is told the name of", () => {
+describe("a model that another model receives by name", () => {
   const route = (model: string, x: number) => infer("route", [text("MODEL", model), number(x)])
 
-  it("is asked, and the other ones are not", async () => {
+  it("is called, and the others are not", async () => {
     const before = await counts("double")
     expect((await route("increase", 3)).body).toMatchObject({ outputs: [{ name: "y", data: [4] }] })
     expect(await counts("double")).toEqual(before)
   })
 
-  it("may be one that asks models itself", async () => {
+  it("may call models itself", async () => {
     expect((await route("chain", 3)).body).toMatchObject({ outputs: [{ name: "y", data: [8] }] })
   })
 
-  it("that is not there is not found, nor is the outer request answered", async () => {
+  it("that does not exist fails the outer request with not found", async () => {
     expect(await route("nobody", 3)).toEqual({
       status: 404,
       tag: "ModelNotFound",
@@ -162,7 +162,7 @@ describe("a model that another one is told the name of", () => {
     })
   })
 
-  it("must have the inputs that it is asked with", async () => {
+  it("must have the inputs of the call", async () => {
     const { status, body } = await route("route", 3)
     expect(status).toBe(400)
     expect(body).toMatchObject({ error: expect.stringContaining("but missing required input(s) ['MODEL']") })

@@ -11,10 +11,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 /** Milliseconds that its handler has; -1 for any number. */
 class Left extends Model.Service<Left>()("left", { inputs: {}, outputs: { MILLIS: Tensor.scalar("FP64") } }) {}
 
-/** Asks Left, on another server. */
+/** Calls Left, on another server. */
 class Front extends Model.Service<Front>()("front", { inputs: {}, outputs: { MILLIS: Tensor.scalar("FP64") } }) {}
 
-/** Asks a web server by a function, or by an effect. */
+/** Requests a web server from a function, or from an effect. */
 class Outgoing extends Model.Service<Outgoing>()("outgoing", {
   inputs: { HOW: Tensor.labels(["function", "effect"]) },
   outputs: { STATUS: Tensor.scalar("INT32") },
@@ -30,7 +30,7 @@ const anywhere = { host: "127.0.0.1", port: 0 } as const
 const ports = { http: anywhere, grpc: anywhere, metrics: false } as const
 
 describe.each(["grpc", "http"] as const)("through a second server, over %s", (protocol) => {
-  it("what is left of a deadline is what the inner handler has; without one it has any time", async () => {
+  it("the inner handler gets the remaining time of the deadline, or no limit without one", async () => {
     const back = await Server.start([Left], LeftLive, ports)
     const url = `${protocol}://127.0.0.1:${back[protocol].port}`
     const layer = FrontLive.pipe(Layer.provide(Client.layer(Left, { url })))

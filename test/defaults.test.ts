@@ -55,7 +55,7 @@ describe.each(["grpc", "http"] as const)("over %s", (protocol) => {
     expect(TOLD).toBe("3 [0.5,0.5,0.5] undefined mode=cut,sigma=1")
   })
 
-  it("what is given is sent as it is", async () => {
+  it("sends given values unchanged", async () => {
     await using blur = await connect()
     const { TOLD } = await blur.infer(
       { x: x(1), radius: 7, weights: x(2) },

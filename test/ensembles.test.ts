@@ -100,7 +100,7 @@ const write = (fixture: RepositoryFixture) => {
     `export default { execute: function* ({ inputs: { UP_TO } }) {
       for (let i = 1; i <= UP_TO.data[0]; i++) {
         if (i === 100) throw new Error("it is enough")
-        yield { NUMBER: globalThis.make("INT32", [1, 1], Int32Array.of(i)) }
+        yield { NUMBER: globalThis.make("INT32", [1], Int32Array.of(i)) }
       }
     } }`,
   )
@@ -236,7 +236,7 @@ describe.each(["gRPC", "HTTP"] as const)("over %s", (transport) => {
   })
 })
 
-it("has labels, and asks only the steps of the outputs that are wanted", async () => {
+it("has labels, and runs only the steps of the requested outputs", async () => {
   const before = await get("/models/segmentation_model/stats")
   const { body } = await pending("1 9 2 3", [{ name: "CLASSIFICATION", parameters: { classification: 1 } }])
   expect(body).toMatchObject({ id: "7", outputs: [{ name: "CLASSIFICATION", data: ["9.000000:1:dog"] }] })
@@ -305,7 +305,7 @@ it("a decoupled one is for streams alone", async () => {
   expect(text.match(/"NUMBER":-\d+/g)).toEqual(['"NUMBER":-1', '"NUMBER":-2', '"NUMBER":-3'])
 })
 
-it("goes and comes with its models, and takes them along where that is asked for", async () => {
+it("is unloaded and loaded with its models, and unloads them on request", async () => {
   const index = async () => {
     const { body } = await post("repository/index", { ready: true })
     return body.map(({ name }: { name: string }) => name)
@@ -326,7 +326,7 @@ it("goes and comes with its models, and takes them along where that is asked for
   expect(await index()).toEqual(all)
   expect((await pending("1 2 3 4")).status).toBe(200)
 
-  // It has been asked for itself now, and stays; the others do not.
+  // This model was requested by name and stays; the others do not.
   const unload_dependents = { parameters: { unload_dependents: true } }
   expect((await post("repository/models/ensemble_model/unload", unload_dependents)).status).toBe(200)
   expect(await index()).toEqual(["negative", "count", "counting", "segmentation_model"])

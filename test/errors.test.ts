@@ -51,7 +51,7 @@ class Other extends Model.Service<Other>()("look", {
   errors: [OtherBadImage],
 }) {}
 
-/** Asks Look, and declares nothing. */
+/** Calls Look, and declares no errors. */
 class Outer extends Model.Service<Outer>()("outer", {
   inputs: { HOW: Tensor.utf8() },
   outputs: { SEEN: Tensor.utf8() },
@@ -132,7 +132,7 @@ describe.each(["grpc", "http"] as const)("over %s", (protocol) => {
     expect(await rejection(look.infer({ HOW: "full" }))).toEqual(new Errors.QueueFull({ message: "full" }))
   })
 
-  it("an error that says when to try again says it to the client, too", async () => {
+  it("the client receives the retry delay of an error", async () => {
     await using look = await Client.connect(Look, { url: url(protocol) })
     await using watch = await Client.connect(Watch, { url: url(protocol) })
     const busy = { _tag: "QueueFull", message: "busy", retryAfter: 3000 }
@@ -168,7 +168,7 @@ describe.each(["grpc", "http"] as const)("over %s", (protocol) => {
     expect(full).toEqual(new Errors.QueueFull({ message: "full" }))
   })
 
-  it("is a DeclaredFailure where it is too large to travel, or declared as something else, or not at all", async () => {
+  it("is a DeclaredFailure if it is too large, declared differently, or undeclared", async () => {
     await using look = await Client.connect(Look, { url: url(protocol) })
     expect(await rejection(look.infer({ HOW: "huge" }))).toMatchObject({
       _tag: "DeclaredFailure",

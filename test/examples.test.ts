@@ -11,7 +11,7 @@ beforeAll(async () => {
   server = nereid("serve", "examples/models.ts", "--http-port=0", "--grpc-port=0", "--metrics-port=0")
   http = `http://localhost:${(await server.match(/HTTPService at .*:(\d+)/))[1]}`
   grpc = `grpc://localhost:${(await server.match(/GRPCInferenceService at .*:(\d+)/))[1]}`
-  await server.match(/Try:(\n.*){9}\n/)
+  await server.match(/Try:(\n.*){10}\n/)
 })
 
 afterAll(() => server[Symbol.asyncDispose]())
@@ -78,7 +78,7 @@ it.skipIf(!hasCurl)("each curl line of the start works as it is printed", async 
     .split("\n")
     .slice(1)
     .filter((line) => line !== "")
-  expect(lines).toHaveLength(9)
+  expect(lines).toHaveLength(10)
   for (const line of lines) {
     const response = await shell(line)
     if (line.includes("/generate_stream")) {
@@ -86,11 +86,14 @@ it.skipIf(!hasCurl)("each curl line of the start works as it is printed", async 
       for (const event of response.trimEnd().split("\n\n")) {
         expect(JSON.parse(event.replace(/^data: /, ""))).toEqual(about)
       }
-    } else if (/preprocess|photographed_digit/.test(line)) {
-      // No text is a picture, and a line of JSON carries nothing else.
-      expect(JSON.parse(response)).toEqual({
-        error: expect.stringContaining("expected the bytes of a JPEG or PNG file"),
-      })
+    } else if (line.includes("/photographed_digit/")) {
+      const outputs = [
+        expect.objectContaining({ name: "DIGIT", data: [7] }),
+        expect.objectContaining({ name: "PROBABILITY" }),
+      ]
+      expect(JSON.parse(response)).toMatchObject({ outputs })
+    } else if (line.includes("/sentiment -d")) {
+      expect(JSON.parse(response)).toEqual({ CLASS: expect.any(String), PROB: expect.any(Number) })
     } else expect(JSON.parse(response)).toMatchObject({ model_version: "1", outputs: expect.any(Array) })
   }
 })

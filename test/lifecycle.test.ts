@@ -31,7 +31,7 @@ it.each(["blocking", "background"])(
   },
 )
 
-/** Makes it unrecoverable, over `transport`; what the caller was told, and how the process ended. */
+/** Makes the model unrecoverable over `transport`; returns the error of the caller and the end of the process. */
 const lose = async (program: Program, http: string, grpc: string, transport: "http" | "grpc") => {
   const url = `${transport}://127.0.0.1:${transport === "http" ? http : grpc}`
   await using model = await Client.connect(Fatal, { url })
@@ -53,13 +53,13 @@ it.each([
   ["managed", "grpc", 1],
   ["background", "grpc", 3],
 ] as const)(
-  "%s, over %s: a model that cannot recover ends its server and the process, with %i, for somebody to start it again",
+  "%s, over %s: an unrecoverable model ends its server and the process with %i, for a restart",
   async (variant, transport, code) => {
     const program = new Program(["test/fixtures/programs/fatal.ts", variant])
     const [, http = "", grpc = ""] = await program.match(/^(\d+) (\d+)\n/)
     const ended = await lose(program, http, grpc, transport)
     expect(ended).toMatchObject({ code, signal: null })
-    expect(ended.output).toContain("Model 'fatal' cannot recover, so the server stops: the device is lost")
+    expect(ended.output).toContain("Stopping the server, because model 'fatal' cannot recover: the device is lost")
     expect(ended.output).toContain("unloaded")
     if (variant === "background") expect(ended.output).toContain("stopped: the device is lost")
   },
@@ -83,6 +83,6 @@ it("nereid serve: so too, and requests in flight have their answers before", asy
     expect(response).resolves.toEqual({ TEXT: "in flight" }),
   ])
   expect(ended).toMatchObject({ code: 1, signal: null })
-  expect(ended.output).toContain("Stopping, as a model cannot recover: requests in flight may take 30 s more")
+  expect(ended.output).toContain("Stopping because a model cannot recover: 1 request in flight may take 30 s more")
   expect(ended.output).not.toContain("SIGTERM")
 })

@@ -17,6 +17,7 @@ it("serves what is in the directory", async () => {
   const [, config = ""] = /^```\n(max_batch_size: 8\n[^]*?)^```/m.exec(readFileSync(guidePath, "utf8")) ?? []
   models.write("shout/config.pbtxt", config)
   models.write("twice/config.pbtxt", config)
+  models.write("counted/config.pbtxt", config)
   models.write(
     "count/config.pbtxt",
     `model_transaction_policy { decoupled: true }
@@ -31,6 +32,7 @@ it("serves what is in the directory", async () => {
   const index = await fetch(`http://localhost:${server.http.port}/v2/repository/index`, { method: "POST" })
   expect(await index.json()).toEqual([
     { name: "count", version: "1", state: "READY", reason: "" },
+    { name: "counted", version: "1", state: "READY", reason: "" },
     { name: "one", version: "1", state: "READY", reason: "" },
     { name: "resnet", version: "2", state: "READY", reason: "" },
     { name: "shout", version: "1", state: "READY", reason: "" },
@@ -47,6 +49,7 @@ it("serves what is in the directory", async () => {
     return response.json()
   }
   expect(await shout("shout")).toMatchObject({ outputs: [{ data: ["HELLO!"] }] })
+  expect(await shout("counted")).toMatchObject({ outputs: [{ data: ["hello"] }] })
   expect(await shout("twice")).toMatchObject({ outputs: [{ data: ["HELLO!!"] }] })
   const counting = `http://localhost:${server.http.port}/v2/models/count/generate_stream`
   const numbers = await fetch(counting, { method: "POST", body: '{ "UP_TO": 3 }' })

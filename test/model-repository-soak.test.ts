@@ -62,7 +62,7 @@ it.skipIf(!existsSync("/proc/self/status"))(
     models.adding("steady", 1, 1, one)
     models.adding("other", 1, 10, one)
     models.adding("cycled", 1, 100, one)
-    // Of which one is always there, and the other comes and goes with the third model.
+    // One is always loaded; the other is loaded and unloaded with the third model.
     models.write("pair/config.pbtxt", ensemble("steady", "other"))
     models.write("passing/config.pbtxt", ensemble("steady", "cycled"))
     for (const name of ["pair", "passing"]) models.write(`${name}/1/.gitkeep`, "")
@@ -118,7 +118,7 @@ it.skipIf(!existsSync("/proc/self/status"))(
         requestCounts.absent += 1
       }
     }
-    /** All callers ask, without a pause, until `work` has ended. A failure of either is to end the test at once. */
+    /** All callers send requests continuously until `work` ends. A failure of either ends the test. */
     const underTraffic = async (work: () => Promise<unknown>) => {
       const over = new AbortController()
       const caller = async (send: () => Promise<void>) => {

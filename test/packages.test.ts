@@ -7,7 +7,7 @@ import sharp from "sharp"
 import { afterAll, describe, expect, it, onTestFinished } from "vitest"
 import * as StagedPackage from "../.ci/StagedPackage.ts"
 import { Guide } from "./Guide.ts"
-import { packages } from "./Imports.ts"
+import { packageOf, packages } from "./Imports.ts"
 import { freePort, hasCurl, nereid, Program, root, shell } from "./Program.ts"
 
 const read = (path: string) => readFileSync(join(root, path), "utf8")
@@ -17,13 +17,16 @@ const repository = StagedPackage.repositoryAddress(rootPackage)
 
 const names = packages.map(({ name }) => name)
 
+/** Packages that are run without an install, with nothing to import, and the command. */
+const commands: Readonly<Record<string, string>> = { "create-nereid": "npm create nereid" }
+
 describe.each(names)("%s", (name) => {
   const manifest = JSON.parse(read(`packages/${name}/package.json`))
   const readme = read(`packages/${name}/README.md`)
 
   it("has the fields that npm shows", () => {
     expect(manifest).toMatchObject({
-      name: `@nereid/${name}`,
+      name: name in commands ? name : `@nereid/${name}`,
       description: expect.stringMatching(/^.{20,120}[^.]$/),
       license: rootPackage.license,
       engines: { node: ">=22.19" },
@@ -38,9 +41,10 @@ describe.each(names)("%s", (name) => {
 
   it("has a README with an install command, a program and links to documents", () => {
     const peers = Object.keys(manifest.peerDependencies ?? {})
-    expect(readme).toMatch(new RegExp(`^# @nereid/${name}\n\n[A-Z][^]*?[.]\n\n\`\`\`sh\nnpm install @nereid/${name} `))
-    for (const peer of peers) expect(readme).toMatch(new RegExp(`^npm install .* ${peer}$`, "m"))
-    expect(readme).toMatch(/^```ts\n/m)
+    const command = commands[name] ?? `npm install ${manifest.name}`
+    expect(readme).toMatch(new RegExp(`^# ${manifest.name}\n\n[A-Z][^]*?[.]\n\n\`\`\`sh\n${command} `))
+    for (const peer of peers) expect(readme).toMatch(new RegExp(`^npm install (?:.* )?${peer}(?: |$)`, "m"))
+    expect(/^```ts\n/m.test(readme)).toBe(!(name in commands))
     expect(readme).toMatch(/\]\(\.\.\/\.\.\/docs\/guides\/[\w-]+\.md\)/)
     expect(readme).not.toContain("/internal/")
   })
@@ -52,7 +56,7 @@ describe.each(names)("%s", (name) => {
     expect(installed.split(" ")).toEqual(expect.arrayContaining(dependencies))
   })
 
-  it("is said to be missing on npm until the repository has an address", () => {
+  it("is documented as missing on npm until the repository has an address", () => {
     for (const text of [readme, read("README.md")])
       expect(text.includes("not on npm yet")).toBe(repository === undefined)
   })
@@ -64,6 +68,7 @@ describe("a staged package", () => {
     version: "1.2.3",
     exports: { "./Model": "./src/Model.ts" },
     bin: { nereid: "./src/main.ts" },
+    files: ["dist"],
     sideEffects: ["./src/main.ts"],
   }
   const address = "https://host.example/owner/nereid"
@@ -76,6 +81,7 @@ describe("a staged package", () => {
       version: "1.2.3",
       exports: { "./Model": { types: "./dist/Model.d.ts", default: "./dist/Model.js" } },
       bin: { nereid: "./dist/main.js" },
+      files: ["dist"],
       sideEffects: ["./dist/main.js"],
     })
   })
@@ -100,6 +106,15 @@ describe("a staged package", () => {
       expect(StagedPackage.repositoryAddress({ repository: address })).toBe(address)
     },
   )
+
+  it.each([
+    ["package.json", "_package.json"],
+    ["packages/server/package.json", "packages/server/_package.json"],
+    ["my-package.json", "my-package.json"],
+    ["src/main.ts", "src/main.ts"],
+  ])("has %s of a template as %s", (path, expected) => {
+    expect(StagedPackage.copied(path)).toBe(expected)
+  })
 
   it("has a README with absolute links, or without links to files", () => {
     expect(StagedPackage.readme(links, "core", address)).toBe(
@@ -195,7 +210,7 @@ describe("the program of the README", () => {
     expect(await program.ended).toMatchObject({ code: 0, output: expect.stringContaining(expected("repository")) })
   })
 
-  it.skipIf(!hasCurl)("serves, of server, and curl answers as it says", async () => {
+  it.skipIf(!hasCurl)("serves, and curl prints the documented response, for server", async () => {
     const file = fileOf("server", "server.ts")
     const port = await freePort()
     change(file, { 8000: port, 8001: 0, 8002: 0 })
@@ -232,10 +247,32 @@ describe("a release", () => {
     for (const { manifest } of packages) {
       expect(manifest.version, manifest.name).toBe(version)
       for (const [name, range] of Object.entries(manifest.dependencies ?? {})) {
-        if (name.startsWith("@nereid/")) expect(range, `${manifest.name} → ${name}`).toBe(version)
+        if (packageOf(name) !== undefined) expect(range, `${manifest.name} → ${name}`).toBe(version)
       }
     }
-    expect(JSON.parse(read(".changeset/config.json"))).toMatchObject({ fixed: [["@nereid/*"]], access: "public" })
+    expect(JSON.parse(read(".changeset/config.json"))).toMatchObject({
+      fixed: [["@nereid/*", "create-nereid"]],
+      access: "public",
+    })
+  })
+
+  it("depends on the versions that the lock file has, and on their patches", () => {
+    const { packages: locked } = JSON.parse(read("package-lock.json"))
+    for (const { manifest } of packages) {
+      for (const [name, range] of Object.entries(manifest.dependencies ?? {})) {
+        if (packageOf(name) !== undefined) continue
+        // A nested copy would be another version than the tested one.
+        const copies = Object.keys(locked).filter((path) => path.endsWith(`node_modules/${name}`))
+        expect(copies, name).toEqual([`node_modules/${name}`])
+        expect(range, `${manifest.name} → ${name}`).toBe(`~${locked[`node_modules/${name}`].version}`)
+      }
+    }
+  })
+
+  it("leaves the packages of the template as they are: private, with a version for changesets to skip", () => {
+    for (const file of globSync("packages/create-nereid/template/packages/*/package.json", { cwd: root })) {
+      expect(JSON.parse(read(file)), file).toMatchObject({ private: true, version: "0.0.0" })
+    }
   })
 
   it("knows the packages that its changesets name", () => {

@@ -47,14 +47,14 @@ it("come from JSON by its types, 1 as a number or as an integer", async () => {
   expect((await post("generate", { TEXT: "b", temperature: 2 })).text).toContain("b, 2, no count, nobody")
 })
 
-it("come from headers that are forwarded, whoever sends them under that name", async () => {
+it("come from forwarded headers of any client", async () => {
   expect((await infer({ temperature: 1 }, { "X-User": "me" })).text).toContain("a, 1, no count, me")
   expect((await infer({ temperature: 1 }, { "x-user": "i" })).text).toContain(
     `parameter 'x-user' of model 'writer': Expected a value with a length of at least 2, got \\"i\\"`,
   )
 })
 
-it("that do not fit are status 400, and the text says which and why", async () => {
+it("that are invalid get status 400, with their name and the reason", async () => {
   expect(await infer({})).toEqual({
     status: 400,
     text: `{"error":"[request id: <id_unknown>] parameter 'temperature' of model 'writer': Missing key"}`,

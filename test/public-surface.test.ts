@@ -5,19 +5,20 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
-import { packages, resolve, shown, sources, specifiers } from "./Imports.ts"
+import { packageOf, packages, resolve, shown, sources, specifiers } from "./Imports.ts"
 
 const root = join(import.meta.dirname, "..")
 
 /** Messages and services, generated from the protos. */
 const generated: ReadonlyArray<string> = ["generated"]
 
-/** Names that are there at run time; types come with them. */
+/** Names that exist at run time; types are listed with them. */
 const surface: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>> = {
   bench: {
     ".": ["Arrivals", "ClosedLoop", "GrpcStream", "GrpcUnary", "HttpInfer", "Lane", "Metronome", "OpenLoop"],
   },
   cli: {},
+  "create-nereid": {},
   client: {
     ".": ["Client"],
     "./browser": ["Client"],
@@ -127,7 +128,7 @@ const surface: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<str
 
 const isInternal = (path: string): boolean => path.startsWith("./internal/")
 
-const internal = /@nereid\/[a-z]+\/internal\/[\w/]+/g
+const internal = /(?:@nereid\/[a-z]+|create-nereid)\/internal\/[\w/]+/g
 
 /** All scripts of a folder, tests included. */
 const scripts = (folder: string): ReadonlyArray<string> =>
@@ -151,7 +152,7 @@ it.each(packages)("$name: its public modules, and what they export", async ({ na
   }
 })
 
-it("every public module says what it is for", () => {
+it("every public module describes its purpose", () => {
   for (const { name, ...rest } of packages) {
     for (const [path, file] of exported({ name, ...rest })) {
       if (isInternal(path) || surface[name]?.[path] === generated) continue
@@ -161,14 +162,14 @@ it("every public module says what it is for", () => {
   }
 })
 
-it("what is internal is used by a sibling or a test, and in the folder that its path says", () => {
+it("every internal export is used by a sibling or a test, and is in the folder of its path", () => {
   const used = new Set(
     ["packages", "test"].flatMap(scripts).flatMap((file) => readFileSync(file, "utf8").match(internal) ?? []),
   )
-  for (const { name, ...rest } of packages) {
-    for (const [path, file] of exported({ name, ...rest })) {
+  for (const one of packages) {
+    for (const [path, file] of exported(one)) {
       if (!isInternal(path)) continue
-      expect([...used], path).toContain(`@nereid/${name}${path.slice(1)}`)
+      expect([...used], path).toContain(`${one.manifest.name}${path.slice(1)}`)
       expect(file).toBe(`./src/${path.slice("./internal/".length)}.ts`)
     }
   }
@@ -188,11 +189,11 @@ it("examples and guides import nothing that is internal", () => {
   }
 })
 
-it("what one package imports of another one is exported", () => {
+it("every import between packages is exported", () => {
   for (const { files } of packages) {
     for (const file of files) {
       for (const specifier of specifiers(file)) {
-        if (!specifier.startsWith("@nereid/")) continue
+        if (packageOf(specifier) === undefined) continue
         expect(resolve(file, specifier), `${shown(file)} → ${specifier}`).toBeDefined()
       }
     }

@@ -13,6 +13,7 @@ const blocks = (language: string) =>
 
 const [program = "", ...clients] = blocks("ts")
 const [curl = ""] = blocks("sh")
+const [announced = ""] = blocks("text")
 
 /** Below the repository, so that the packages resolve. */
 const folder = mkdtempSync(join(root, "test", ".readme-"))
@@ -25,7 +26,7 @@ const write = (name: string, text: string) => {
   return file
 }
 
-/** Ready, as an orchestrator finds out: by asking again. */
+/** Polls readiness, as an orchestrator does. */
 const ready = async (): Promise<void> => {
   const response = await fetch(`http://localhost:${ports.http}/v2/health/ready`).catch(() => undefined)
   if (response?.status === 200) return
@@ -46,13 +47,19 @@ beforeAll(async () => {
 
 afterAll(async () => {
   server.signal("SIGTERM")
-  const { code } = await server.ended
+  const { code, output } = await server.ended
   rmSync(folder, { recursive: true })
+  expect(output).toMatch(/\nStopping on SIGTERM\nStopped in \d+ ms\n$/)
   expect(code).toBe(0)
 })
 
-it.skipIf(!hasCurl)("the first program serves, and curl answers what the README says", async () => {
+it.skipIf(!hasCurl)("the first program serves, and curl prints the documented response", async () => {
   expect(await shell(`sh ${write("curl.sh", curl)}`)).toBe(/^# (\{.*\})$/m.exec(curl)?.[1])
+})
+
+it("the first program prints what the README shows", () => {
+  const expected = announced.replaceAll("8000", String(ports.http)).replaceAll("8001", String(ports.grpc))
+  expect(server.output).toBe(expected)
 })
 
 it("the clients get their answers, there and here", async () => {

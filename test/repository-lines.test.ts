@@ -152,13 +152,20 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
       expect((await index())[3]).toEqual({ name: "c" })
       expect(await infer("c")).toBe("ModelNotFound: Request for unknown model: 'c' is not found")
       expect([await load("complete"), await infer("complete"), await isReady()]).toEqual([undefined, 4, true])
-      expect(await load("bare")).toMatch(/^InvalidRequest: load failed for model 'bare': /)
+      expect(await load("bare")).toMatch(
+        /^InvalidRequest: failed to load 'bare', failed to poll from model repository: failed to open text file for read .*bare\/config\.pbtxt: No such file or directory$/,
+      )
+      // A model that cannot be read does not count; a version that cannot be loaded does.
+      expect(await isReady()).toBe(true)
+      fixture.write("bare/config.pbtxt", tensors)
+      fixture.write("bare/1/model.onnx", "")
+      expect(await load("bare")).toMatch(/^InvalidRequest: load failed for model 'bare': version 1 /)
       expect(await isReady()).toBe(false)
       expect([await unload("bare"), await unload("a"), await isReady()]).toEqual([undefined, undefined, true])
     },
   )
 
-  it("* loads all there are (A6.mode.explicit.all@both)", async () => {
+  it("* loads all models (A6.mode.explicit.all@both)", async () => {
     const fixture = await onDisk()
     for (const [index, name] of ["a", "b"].entries()) script(fixture, name, adding(index))
     const { infer } = await serve([fixture], { control: "explicit", load: ["*"] })
@@ -188,8 +195,73 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
     },
   )
 
+  it("mode poll reloads a model whose files beside the versions change (A6.mode.poll.beside@both)", async () => {
+    const fixture = await onDisk()
+    for (const name of ["changes", "stays"]) script(fixture, name, adding(1))
+    const { infer, successes } = await serve([fixture], { control: "poll", pollInterval: "20 millis" })
+    expect([await infer("changes"), await infer("stays")]).toEqual([1, 1])
+    fixture.write("changes/notes/one.txt", "")
+    await expect.poll(() => successes("changes"), { timeout: 10_000 }).toBe(0)
+    expect(await successes("stays")).toBe(1)
+  })
+
   it(
-    "a load may bring a configuration, or all there is of a model; the next one without them is of the directory again " +
+    "mode poll unloads a model that a second repository has too, and loads it again without that " +
+      "(A6.mode.poll.duplicate@both)",
+    async () => {
+      const [first, second] = [await onDisk(), await onDisk()]
+      script(first, "m", adding(1))
+      const { infer, index, isReady } = await serve([first, second], { control: "poll", pollInterval: "20 millis" })
+      expect(await infer("m")).toBe(1)
+      script(second, "m", adding(2))
+      await expect.poll(() => infer("m"), { timeout: 10_000 }).toMatch(/^ModelNotFound: /)
+      const reason = "model appears in two or more repositories"
+      await expect.poll(() => index(), { timeout: 10_000 }).toContainEqual(expect.objectContaining({ reason }))
+      expect(await isReady()).toBe(true)
+      first.remove("m")
+      await expect.poll(() => infer("m"), { timeout: 10_000 }).toBe(2)
+      expect(await index(true)).toMatchObject([{ name: "m", version: "1" }])
+    },
+  )
+
+  it(
+    "a version that cannot be loaded fails the first load of its model as a whole, or leaves the others " +
+      "(A6.load.whole@both, A6.load.partial@both)",
+    async () => {
+      const fixture = await onDisk()
+      script(fixture, "m", adding(1), "version_policy { all {} }")
+      fixture.write("m/2/model.js", "export default {")
+      const whole = await serve([fixture], { control: "explicit" })
+      const failed = /^InvalidRequest: load failed for model 'm': version 2 is at UNAVAILABLE state: /
+      expect(await whole.load("m")).toMatch(failed)
+      const second = { name: "m", version: "2", state: "UNAVAILABLE", reason: expect.stringContaining("model.js") }
+      const unloaded = { name: "m", version: "1", state: "UNAVAILABLE", reason: "unloaded" }
+      await expect.poll(() => whole.index()).toEqual([unloaded, second])
+      expect(await whole.infer("m")).toBe("ModelNotFound: Request for unknown model: 'm' has no available versions")
+      expect([await whole.isReady(), await whole.isModelReady("m")]).toEqual([false, false])
+      const partial = await serve([fixture], { control: "explicit", partialModelLoad: true })
+      expect(await partial.load("m")).toMatch(failed)
+      const first = { name: "m", version: "1", state: "READY", reason: "" }
+      expect(await partial.index()).toEqual([first, second])
+      expect([await partial.infer("m"), await partial.isReady()]).toEqual([1, false])
+      fixture.write("m/2/model.js", adding(2))
+      expect([await whole.load("m"), await whole.infer("m"), await whole.isReady()]).toEqual([undefined, 2, true])
+    },
+  )
+
+  it("a server whose repository cannot be read runs and is not live (A6.exit-on-error.repository-false@both)", async () => {
+    const fixture = await onDisk()
+    const options = { directories: [`${fixture.path}/none`], control: "explicit" } as const
+    const { index, infer, load, unload, isLive, isReady } = await serve([fixture], options, false)
+    expect([await isLive(), await isReady()]).toEqual([false, false])
+    const notReady = "Unavailable: Server not ready"
+    expect([await load("m"), await unload("m")]).toEqual([notReady, notReady])
+    await expect(index()).rejects.toThrow(notReady)
+    expect(await infer("m")).toBe("ModelNotFound: Request for unknown model: 'm' is not found")
+  })
+
+  it(
+    "a load may bring a configuration, which stays until the directory changes or the model is unloaded, or all files " +
       "(A6.config.override@both, A6.override.config-reverts@both, A6.files.override@both, A6.files.whole@both, A6.files.new@both, " +
       "A6.override.files-revert@both, A6.override.untouched@both)",
     async () => {
@@ -198,7 +270,7 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
       fixture.adding("m", 1, 1, own)
       fixture.adding("m", 2, 2)
       fixture.write("m/labels.txt", "one")
-      const { infer, config, index, load } = await serve([fixture], { control: "explicit", load: ["m"] })
+      const { infer, config, index, load, unload } = await serve([fixture], { control: "explicit", load: ["m"] })
       const versions = async () => (await index(true)).map(({ name, version }) => `${name} ${version}`)
       expect([await infer("m"), await versions()]).toEqual([2, ["m 1", "m 2"]])
 
@@ -207,8 +279,23 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
       expect([await infer("m"), await versions()]).toEqual([2, ["m 2"]])
       expect(await config("m")).toMatchObject({ max_batch_size: 7, output: [{ label_filename: "" }] })
       expect(await load("m")).toBe(undefined)
+      expect(await load("m", { config: { max_batch_size: -1 } })).toBe(
+        "InvalidRequest: failed to load 'm', failed to poll from model repository: 'max_batch_size' must be non-negative value for m",
+      )
+      expect(await load("m", { config: { backend: "fil" } })).toMatch(
+        /^InvalidRequest: load failed for model 'm': version 2 /,
+      )
+      expect([await load("m"), await versions()]).toEqual([undefined, ["m 2"]])
+      expect(await config("m")).toMatchObject({ max_batch_size: 7, output: [{ label_filename: "" }] })
+      fixture.write("m/labels.txt", "two")
+      expect(await load("m")).toBe(undefined)
       expect(await versions()).toEqual(["m 1", "m 2"])
       expect(await config("m")).toMatchObject({ max_batch_size: 4, output: [{ label_filename: "labels.txt" }] })
+      const group = { count: 2, kind: "KIND_CPU" }
+      expect(await load("m", { config: { instance_group: group } })).toBe(undefined)
+      expect([await unload("m"), await load("m"), await versions()]).toEqual([undefined, undefined, ["m 1", "m 2"]])
+      expect(await load("m", { config: { instance_group: group } })).toBe(undefined)
+      expect(await config("m")).toMatchObject({ instance_group: [group] })
 
       const files = { "5/model.onnx": plus(5) }
       const labelled = { output: [{ name: "Y", label_filename: "labels.txt" }], instance_group: one }
@@ -330,14 +417,15 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
       expect(await inferScript("m", failing)).toBe(false)
       expect(await inferScript("m", () => Promise.reject(new Error("no connection")))).toBe(false)
       expect(await isModelReady("m", "1")).toBe(false)
-      expect(await isModelReady("m", "2")).toBe("ModelNotFound: Request for unknown model: 'm' version 2 is not found")
+      const notFound = "ModelNotFound: Request for unknown model: 'm' version 2 is not found"
+      expect(await isModelReady("m", "2")).toBe(transport === "HTTP" ? notFound : false)
       const yes = () => true
       expect([await inferScript("two", yes, yes), await inferScript("two", yes, () => false)]).toEqual([true, false])
       expect([await infer("m"), await isReady(), (await index(true)).length]).toEqual([1, true, 2])
     },
   )
 
-  it("a model in code asks another one of the repository, by its name (A12.script.model@both)", async () => {
+  it("a model in code calls a model of the repository by name (A12.script.model@both)", async () => {
     const fixture = await onDisk()
     script(fixture, "one", adding(1))
     script(fixture, "asks", callingScript)

@@ -17,7 +17,9 @@ it.each(["SIGTERM", "SIGINT"] as const)("prints a table of its models, and ends 
   await server.match(/digits +1 +READY +64 +image FP32\[1,28,28\]/)
   await server.match(/Metrics Service at .*:\d+/)
   server.signal(signal)
-  expect((await server.ended).code).toBe(0)
+  const { code, output } = await server.ended
+  expect(code).toBe(0)
+  expect(output).toMatch(new RegExp(`\nStopping on ${signal}\nStopped in \\d+ ms\n$`))
 })
 
 const inferStuck = async (server: Program) => {
@@ -38,7 +40,10 @@ it("answers a request in flight at SIGTERM, and then ends with 0 (C40)", async (
   await server.match(/^entered$/m)
   server.signal("SIGTERM")
   await expect(response.then((value) => value.json())).resolves.toMatchObject({ outputs: [{ data: ["x"] }] })
-  expect((await server.ended).code).toBe(0)
+  const { code, output } = await server.ended
+  expect(code).toBe(0)
+  expect(output).toContain("Stopping on SIGTERM: 1 request in flight may take 30 s more\n")
+  expect(output).toMatch(/\nStopped in \d+ ms: 1 request answered\n$/)
 })
 
 it("ends by force on a second signal, where a model cannot be stopped", async () => {
@@ -47,8 +52,12 @@ it("ends by force on a second signal, where a model cannot be stopped", async ()
   await server.match(/^stuck$/m)
   server.signal("SIGTERM")
   await server.match(/Stopping on SIGTERM/)
+  await server.match(/A second signal ends the process at once/)
   server.signal("SIGTERM")
-  expect(await server.ended).toMatchObject({ signal: "SIGKILL", output: expect.stringContaining("came twice") })
+  expect(await server.ended).toMatchObject({
+    signal: "SIGKILL",
+    output: expect.stringContaining("received SIGTERM twice"),
+  })
   await response
 })
 
@@ -59,12 +68,12 @@ it("ends by force where a model has not stopped within --exit-timeout-secs and f
   server.signal("SIGTERM")
   const { signal, output } = await server.ended
   expect(signal).toBe("SIGKILL")
-  expect(output).toContain("requests in flight may take 0 s more")
-  expect(output).toContain("Ending by force: it did not stop within 5 s")
+  expect(output).toContain("1 request in flight may take 0 s more")
+  expect(output).toContain("Exiting by force: the process did not stop within 5 s")
   await response
 })
 
-it("an error that no request has is logged; one that nobody could catch ends the process behind its requests, with 1", async () => {
+it("logs an error outside of requests; an uncatchable one ends the process with 1 after its requests", async () => {
   await using server = nereid("serve", "test/fixtures/modules/stray.ts", ...anyPort)
   const [, port] = await server.match(/HTTPService at .*:(\d+)/)
   const infer = async (mode: string) => {
@@ -73,16 +82,16 @@ it("an error that no request has is logged; one that nobody could catch ends the
     return JSON.parse(await response.text()).outputs[0].data
   }
   expect(await infer("reject")).toEqual(["reject"])
-  await server.match(/^E.*A promise that nobody awaits was rejected.*nobody awaits this/m)
+  await server.match(/^E.*Unhandled promise rejection.*nobody awaits this/m)
   expect(await infer("on")).toEqual(["on"])
   expect(await infer("throw")).toEqual(["throw"])
   const { code, output } = await server.ended
   expect(code).toBe(1)
-  expect(output).toMatch(/An error that nobody catches was thrown.*nobody catches this/)
-  expect(output).toContain("Stopping, as an error was thrown that nobody catches: ")
+  expect(output).toMatch(/Uncaught error.*nobody catches this/)
+  expect(output).toContain("Stopping because an error was not caught: 1 request in flight")
 })
 
-it("models that ask others by name have those of the same module", async () => {
+it("models call others of the same module by name", async () => {
   await using server = nereid("serve", "test/fixtures/modules/route.ts", ...anyPort)
   const [, port] = await server.match(/HTTPService at .*:(\d+)/)
   const inputs = [
@@ -109,14 +118,25 @@ it.skipIf(!hasCurl)("everything on one port, and its curl line", async () => {
   expect(JSON.parse(await shell(line))).toMatchObject({ outputs: [{ name: "OK", data: [true] }] })
 })
 
-it.skipIf(!hasCurl)("the curl line of a decoupled model streams; one that JSON cannot ask has none", async () => {
-  await using server = nereid("serve", "test/fixtures/modules/decoupled.ts", ...anyPort)
-  const [, line = ""] = await server.match(/Try:\n(.*)\n/)
-  expect(line).toContain("/v2/models/streamed%20kinds/generate_stream -d '")
-  const given = JSON.stringify({ text: "it's", label: "only", flag: true, big: ["1", "1"], dynamic: 2 })
-  const event = JSON.stringify({ model_name: "streamed kinds", model_version: "1", GIVEN: given })
-  expect(await shell(line)).toBe(`data: ${event}\n\n`.repeat(2))
-  expect(server.output.match(/curl/g)).toHaveLength(1)
+it.skipIf(!hasCurl)(
+  "the curl line of a decoupled model streams; there is none for inputs that JSON cannot represent",
+  async () => {
+    await using server = nereid("serve", "test/fixtures/modules/decoupled.ts", ...anyPort)
+    const [, line = ""] = await server.match(/Try:\n(.*)\n/)
+    expect(line).toContain("/v2/models/streamed%20kinds/generate_stream -d '")
+    const given = JSON.stringify({ text: "it's", label: "only", flag: true, big: ["1", "1"], dynamic: 2 })
+    const event = JSON.stringify({ model_name: "streamed kinds", model_version: "1", GIVEN: given })
+    expect(await shell(line)).toBe(`data: ${event}\n\n`.repeat(2))
+    expect(server.output.match(/curl/g)).toHaveLength(1)
+  },
+)
+
+it.skipIf(!hasCurl)("the curl lines of models and routes contain required parameters", async () => {
+  await using server = nereid("serve", "test/fixtures/modules/parameters.ts", ...anyPort)
+  const [, list = ""] = await server.match(/Try:\n((?:  .*\n){3})/)
+  const responses = await Promise.all(list.trim().split("\n").map(shell))
+  expect(responses).toHaveLength(3)
+  for (const response of responses) expect(response).toContain(`0.25 1 it's true none`)
 })
 
 it("a model that cannot start is shown with its reason, and without a curl line", async () => {
@@ -136,11 +156,28 @@ it("serves the routes that the module exports", async () => {
   expect(await response.json()).toEqual({ CLASS: "positive", PROB: expect.closeTo(1, 1) })
 })
 
+it.skipIf(!hasCurl)("lists the routes of the module, with a curl line for each whose body fits in a line", async () => {
+  await using server = nereid("serve", "test/fixtures/modules/routes.ts", ...anyPort)
+  const [, list = ""] = await server.match(/Try:\n((?:  .*\n)+)/)
+  expect(server.output).toMatch(
+    /^ROUTE +MODEL\n[- ]+\nPOST \/picture +picture\nPOST \/it's +told\nPOST \/large +large\nPOST \/absent +absent\nGET \/openapi\.json +describes the routes\n/m,
+  )
+  const lines = list.split("\n").filter((line) => line !== "" && !line.includes("/v2/"))
+  expect(lines).toHaveLength(2)
+  const [picture = "", told = ""] = lines
+  expect(JSON.parse(await shell(picture))).toEqual({ SIZE: 105 })
+  expect(await shell(told)).toBe('data: {"SAID":"good morning"}\n\n')
+})
+
 it.each([
-  ["does not exist", ["test/fixtures/modules/absent.ts"], "absent.ts cannot be loaded: there is no such file"],
+  ["does not exist", ["test/fixtures/modules/absent.ts"], "absent.ts cannot be loaded: the file does not exist"],
   ["throws", ["test/fixtures/modules/throws.ts"], /throws\.ts cannot be loaded: no weights \(\/.*\/throws\.ts:2:7\)$/],
   ["exports no model", ["packages/core/src/tensor/DataType.ts"], "DataType.ts exports no model"],
-  ["exports no layer", ["test/fixtures/modules/no-layer.ts"], /no-layer\.ts exports no layer: export what Model\.each/],
+  [
+    "exports no layer",
+    ["test/fixtures/modules/no-layer.ts"],
+    /no-layer\.ts exports no layer: export the result of Model\.each/,
+  ],
   [
     "lacks a model's layer",
     ["test/fixtures/modules/other-layer.ts"],
@@ -152,7 +189,7 @@ it.each([
     'odd-routes.ts exports routes that are not { "POST /path": Model, … }',
   ],
   ["has a broken ONNX file", ["test/fixtures/modules/broken-onnx.ts"], "broken-onnx.ts"],
-])("ends with 1 and says why in one line, for a module that %s", async (_, args, message) => {
+])("exits with 1 and the reason in one line, for a module that %s", async (_, args, message) => {
   const { code, output } = await nereid("serve", ...args, ...anyPort).ended
   expect(output.trim()).toMatch(message)
   expect(output.trim()).toMatch(/^Error: .*$/)
@@ -163,7 +200,7 @@ it.each([
   ["certificates", ["--grpc-use-ssl=1", "--grpc-server-cert=/absent", "--grpc-server-key=/absent"], "/absent for TLS"],
   ["restricted APIs", Array(2).fill("--http-restricted-api=health:a=secret"), "restricted api 'health' can not"],
   ["a file for the log", ["--log-file=/absent/server.log"], "cannot write the log file /absent/server.log"],
-])("ends with 1 and says why in one line, for %s that cannot be", async (_, flags, message) => {
+])("exits with 1 and the reason in one line, for %s that is impossible", async (_, flags, message) => {
   const { code, output } = await nereid("serve", "examples/models.ts", ...anyPort, ...flags).ended
   expect(output.trim()).toMatch(/^Error: .*$/)
   expect(output).toContain(message)
@@ -186,12 +223,12 @@ it("refuses a drain timeout below zero", async () => {
   expect(code).toBe(1)
 })
 
-it("takes the flags of tritonserver: what they turn off is off, what they turn on is on, what has no effect is said", async () => {
+it("accepts the flags of tritonserver, and lists those without an effect", async () => {
   const flags = ["--allow-grpc", "false", "--metrics-config=summary_latencies=true", "--http-thread-count", "8"]
   const log = ["--log-verbose=1", "--log-info", "0", "--log-format=ISO8601", "--trace-config", "rate=7"]
   await using server = nereid("serve", "examples/models.ts", ...anyPort, ...flags, ...log)
   const [, port] = await server.match(/Metrics Service at .*:(\d+)/)
-  expect(server.output).toContain("Without effect here: --http-thread-count")
+  expect(server.output).toContain("Flags without effect: --http-thread-count")
   const [, httpPort] = await server.match(/HTTPService at .*:(\d+)/)
   expect(server.output).not.toContain("GRPCInferenceService")
   const metrics = await fetch(`http://localhost:${port}/metrics`)
@@ -224,19 +261,21 @@ it("speaks TLS with the certificates that flags name", async () => {
 
 it("ends with 1 where flags do not fit together", async () => {
   const { code, output } = await nereid("serve", "examples/models.ts", ...anyPort, "--grpc-use-ssl=true").ended
-  expect(output.trim()).toBe("Error: --grpc-use-ssl needs --grpc-server-cert and --grpc-server-key")
+  expect(output.trim()).toBe("Error: --grpc-use-ssl requires --grpc-server-cert and --grpc-server-key")
   expect(code).toBe(1)
 })
 
-it("lists its flags by groups, where asked to", async () => {
+it("lists its flags in groups, with --help", async () => {
   const { code, output } = await nereid("serve", "--help").ended
-  expect(output).toMatch(/^HTTP\n(  --.*\n)*  --http-port integer +Port of HTTP, 0 for a free one \(8000\)\n/m)
+  expect(output).toMatch(
+    /^HTTP\n(  --.*\n)*  --http-port integer +Port for HTTP; 0 selects a free port \(default 8000\)\n/m,
+  )
   expect(code).toBe(0)
 })
 
 it("refuses flags that would change what is served", async () => {
   const { code, output } = await nereid("serve", "examples/models.ts", "--rate-limit=execution_count").ended
-  expect(output).toContain("--rate-limit=execution_count is not supported: there is no rate limiter")
+  expect(output).toContain("--rate-limit=execution_count is not supported: rate limiting is not implemented")
   expect(code).toBe(1)
 })
 
@@ -251,4 +290,12 @@ it("a model that is served elsewhere, and cannot be verified, ends the start in 
   const { code, output } = await nereid("serve", "test/fixtures/modules/remote.ts", ...anyPort).ended
   expect(code).toBe(1)
   expect(output).toMatch(/^Error: cannot reach 127\.0\.0\.1:9: .*\n$/)
+})
+
+it("a model that fails its warm-up ends the start in one line, after the logged stack", async () => {
+  const { code, output } = await nereid("serve", "test/fixtures/modules/failing-warm-up.ts", ...anyPort).ended
+  expect(code).toBe(1)
+  expect(output).toMatch(/^E.*The handler of model 'cold' failed Error: no weights.*$/m)
+  expect(output).toMatch(/^Error: model 'cold' version 1 has failed its warm-up on instance cold_0_0: .*no weights$/m)
+  expect(output.trim().split("\n")).toHaveLength(2)
 })

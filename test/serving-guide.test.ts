@@ -63,7 +63,7 @@ beforeAll(() => {
   )
   writeFileSync(
     guide.file("launched.ts"),
-    `import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+    `import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
     import { Layer } from "effect"
     import { ShoutLive, WhisperLive } from "./models.ts"
     import { served as onePort } from "./one-port.ts"

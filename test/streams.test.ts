@@ -1,6 +1,6 @@
 /**
- * Decoupled models over sockets: what one handler answers, read by the typed client over gRPC and HTTP, with plain HTTP
- * and in process; that a slow reader slows it, and one that leaves ends it.
+ * Decoupled models over sockets: the responses of one handler to the typed client over gRPC and HTTP, to plain HTTP and
+ * in process. A slow reader slows the handler, and a cancelled call ends it.
  */
 import { Client } from "@nereid/client"
 import { Errors, Model, Tensor } from "@nereid/core"
@@ -176,7 +176,7 @@ describe.each(["grpc", "http"] as const)("the typed client over %s", (protocol) 
     await expect(none).rejects.toEqual(new Errors.QueueFull({ message: "no room for more" }))
   })
 
-  it("refuses inputs that do not fit before it asks", async () => {
+  it("refuses invalid inputs before sending", async () => {
     await using count = await connect()
     const bad = numbers(count.stream({ TO: 2 ** 40 }))
     await expect(bad).rejects.toMatchObject({ _tag: "InvalidRequest" })
@@ -203,18 +203,18 @@ describe("tensors that JSON has no form for", () => {
     expect(responses.map(plain)).toEqual([plain(sample)])
   })
 
-  it("and over gRPC where it may answer more often, which the error over HTTP says", async () => {
+  it("and over gRPC for several responses, as the error over HTTP explains", async () => {
     await using grpc = await Client.connect(Mirrors, { url: url("grpc") })
     expect((await Array.fromAsync(grpc.stream(sample))).map(plain)).toEqual([plain(sample), plain(sample)])
     await using http = await Client.connect(Mirrors, { url: url("http") })
-    const reason = "'x' of model 'mirrors' has more than one dim that varies, which generate cannot tell"
+    const reason = "'x' of model 'mirrors' has more than one dynamic dimension, which generate does not support"
     await expect(Array.fromAsync(http.stream(sample))).rejects.toEqual(
-      new Errors.Unsupported({ message: `${reason}; streams of it need gRPC` }),
+      new Errors.Unsupported({ message: `${reason}; streaming it requires gRPC` }),
     )
     await using halves = await Client.connect(Halves, { url: url("http") })
     await expect(Array.fromAsync(halves.stream({}))).rejects.toEqual(
       new Errors.Unsupported({
-        message: "'y' of model 'halves' is BF16, which has no form in JSON; streams of it need gRPC",
+        message: "'y' of model 'halves' is BF16, which JSON cannot represent; streaming it requires gRPC",
       }),
     )
   })

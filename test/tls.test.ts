@@ -273,7 +273,7 @@ const streamStatus = (session: ClientHttp2Session) =>
     stream.resume().end(Buffer.alloc(5))
   })
 
-it.live("a stop answers what is in flight, and closes at once what is idle or has not shaken hands", () =>
+it.live("a stop answers requests in flight, and closes connections that are idle or have not shaken hands", () =>
   Effect.gen(function* () {
     const server = yield* serve()
     const url = `https://localhost:${server.http}`

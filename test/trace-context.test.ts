@@ -51,13 +51,13 @@ describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
         assert.deepStrictEqual(parentOf(server.only("handle")), pending.spanId)
         server.spans.length = 0
       }
-      // Without a tracer, the spans of Effect itself are nobody's.
+      // Without a tracer, Effect's spans are not exported.
       yield* Effect.withSpan(infer({ X: 7 }), "unseen")
       assert.isUndefined(parentOf(server.only("infer inner")))
     }),
   )
 
-  it.live("a handler that asks another server has it in the trace of its request", () =>
+  it.live("a call to another server is in the trace of the request", () =>
     Effect.gen(function* () {
       const [first, second] = [recorded(), recorded()]
       const urls = yield* serving(second.layer)

@@ -59,13 +59,13 @@ const program = Effect.gen(function* () {
 
 type Output = { readonly CLASS: "negative" | "positive"; readonly PROB: number }
 
-export const remote: Effect.Effect<Output, Errors.InferenceError> = program.pipe(
+export const remote: Effect.Effect<Output, Client.InvalidUrl | Errors.InferenceError> = program.pipe(
   Effect.provide(Client.layer(Sentiment, { url: "grpc://models:8001" })),
 )
 
 // @ts-expect-error the model of another class is provided
 // @effect-diagnostics-next-line missingEffectContext:off
-export const another: Effect.Effect<Output, Errors.InferenceError> = program.pipe(
+export const another: Effect.Effect<Output, Client.InvalidUrl | Errors.InferenceError> = program.pipe(
   Effect.provide(Client.layer(Bert, { url: "grpc://models:8001" })),
 )
 

@@ -1,5 +1,5 @@
 /**
- * `verify: true`: the contract against a server that serves another model, and against one that tells less of its
+ * `verify: true`: the contract against a server with another model, and against one that reports less about its
  * models.
  */
 import { once } from "node:events"
@@ -38,7 +38,7 @@ class Served extends Model.Service<Served>()("m", {
   maxBatchSize: 8,
 }) {}
 
-/** Knows less, and asks for less. */
+/** Declares fewer tensors. */
 class Narrower extends Model.Service<Narrower>()("m", {
   inputs: { N: Tensor.INT64(2), X: Tensor.FP32(3), O: Tensor.BYTES(1) },
   outputs: { Y: Tensor.FP32("any") },
@@ -66,7 +66,7 @@ const models = Layer.mergeAll(
 
 const server = Server.layer([Served, Broken], { http: 0, grpc: 0, metrics: false }).pipe(Layer.provide(models))
 
-const outcome = <M>(layer: Layer.Layer<M, Client.VerificationError>) =>
+const outcome = <M>(layer: Layer.Layer<M, Client.InvalidUrl | Client.VerificationError>) =>
   Layer.build(layer).pipe(
     Effect.scoped,
     Effect.result,
@@ -90,10 +90,10 @@ describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
       expect((error as Client.ContractMismatch).message.split("\n  ").slice(1)).toEqual([
         "model 'm': declared no batches, found batches of up to 8 rows",
         `input 'X': declared FP32["any"], found FP32[3]`,
-        "input 'Z': declared INT8[1], but there is none",
-        "input 'N': not declared, but there is INT64[-1]",
+        "input 'Z': declared INT8[1], but not found",
+        "input 'N': not declared, but found INT64[-1]",
         "output 'Y': declared FP64[3], found FP32[3]",
-        "output 'LOST': declared FP32[1], but there is none",
+        "output 'LOST': declared FP32[1], but not found",
       ])
       expect(error).toMatchObject({
         model: "m",
@@ -102,7 +102,7 @@ describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
     }).pipe(Effect.provide(server)),
   )
 
-  it.effect("a model that is not there, or not ready, is an error of its own", () =>
+  it.effect("an unknown model and a model that is not ready have separate errors", () =>
     Effect.gen(function* () {
       const options = { url: yield* url, verify: true } as const
       expect(yield* outcome(Client.layer(Absent, options))).toMatchObject({ _tag: "ModelNotFound" })
@@ -186,13 +186,13 @@ it.effect("of a server without configuration, what is known is compared", () =>
   }),
 )
 
-it.effect("an answer that is no metadata is an error", () =>
+it.effect("an invalid metadata response is an error", () =>
   Effect.gen(function* () {
     const url = yield* other({ "/models/v2/models/m": "<html>", "/models/v2/models/m/ready": "" })
     const error = yield* outcome(Client.layer(Narrower, { url, verify: true }))
     expect(error).toMatchObject({
       _tag: "ExecutionFailed",
-      message: expect.stringContaining("metadata of 'm' cannot be read"),
+      message: expect.stringContaining("cannot decode the server's metadata of 'm'"),
     })
   }),
 )
@@ -268,7 +268,7 @@ it.live("a server that does not answer has only so much time", () =>
     const error = yield* outcome(Client.layer(Narrower, { url: `http://127.0.0.1:${port}`, verify: true, timeout: 20 }))
     expect(error).toMatchObject({
       _tag: "DeadlineExceeded",
-      message: `127.0.0.1:${port} has not answered within 20 ms`,
+      message: `127.0.0.1:${port} did not respond within 20 ms`,
     })
     server.closeAllConnections()
     yield* Effect.promise(() => new Promise((resolve) => server.close(resolve)))

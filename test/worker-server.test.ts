@@ -1,5 +1,5 @@
 /**
- * A server with a model in a worker thread that dies, beside one that does not: what callers and probes see meanwhile.
+ * A server with a model in a worker thread that dies and another model: results of callers and probes meanwhile.
  */
 import { Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"
@@ -17,7 +17,7 @@ const CommandLive = Worker.layer<typeof commandHandler>()(Command, module, { res
 
 const EchoLive = Model.each(Echo, ({ X }) => ({ X }))
 
-it("the crash of one model is none of the server: the other one answers, readiness tells, and it comes back", async () => {
+it("the crash of one model leaves the server running: the other answers, readiness reports it, and it restarts", async () => {
   const layers = Layer.mergeAll(CommandLive, EchoLive)
   await using server = await Server.start([Command, Echo], layers, { http: 0, grpc: false, metrics: false })
   const url = `http://localhost:${server.http.port}/v2`

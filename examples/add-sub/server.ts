@@ -1,5 +1,5 @@
 /** The model in code: one call sees the rows of all requests that share its batch. */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"

@@ -1,5 +1,5 @@
 /** The network that train.ts trains, run by ONNX Runtime in one worker thread. */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Onnx } from "@nereid/onnx"
 import { Server } from "@nereid/server"
 import { Layer } from "effect"

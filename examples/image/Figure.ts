@@ -13,7 +13,7 @@ const minInk = 0.15
 /** Blots this much smaller than the largest one are dirt. */
 const minShare = 0.08
 
-/** A part of a picture; right and bottom are the first column and row behind it. */
+/** A part of a picture; `right` and `bottom` are exclusive. */
 interface Box {
   readonly left: number
   readonly top: number

@@ -3,7 +3,7 @@
  *
  *   node examples/image/faces.ts <ultraface-rfb-320.onnx>
  */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Model, Tensor } from "@nereid/core"
 import { Pixels } from "@nereid/image"
 import { Onnx } from "@nereid/onnx"

@@ -79,7 +79,7 @@ describe("preprocess", () => {
     expect(at(pixels, 124, 100)).toEqual([-1, -1, 1])
   })
 
-  it("turns a photograph upright that says how it was held", async () => {
+  it("rotates a photograph upright by its orientation tag", async () => {
     const right = await plain("white", { width: 20, height: 40 }).png().toBuffer()
     const lying = plain("black", { width: 40, height: 40 }).composite([{ input: right, left: 20, top: 0 }])
     const pixels = await preprocess(lying.flatten().jpeg().withMetadata({ orientation: 6 }))
@@ -119,7 +119,7 @@ describe("photographed_digit", () => {
     }
   })
 
-  it("says that a blank paper, also under a shadow, shows nothing", async () => {
+  it("refuses a blank paper, also under a shadow", async () => {
     const shadow = await plain({ r: 0, g: 0, b: 0, alpha: 0.4 }, { width: 200, height: 100 }).png().toBuffer()
     const paper = plain("#eee", { width: 400, height: 300 })
     const shaded = paper
@@ -134,7 +134,7 @@ describe("photographed_digit", () => {
   })
 })
 
-describe("what is no picture", () => {
+describe("an input that is not a picture", () => {
   /** A PNG file whose header says that it is larger than it is. */
   const claiming = async (width: number, height: number) => {
     const png = await plain("white").png().toBuffer()
@@ -160,7 +160,7 @@ describe("what is no picture", () => {
   ]
 
   describe.each(["preprocess", "photographed_digit"])("%s", (model) => {
-    test.each(cases)("%s is an InvalidRequest that says so", async (_, make, expected) => {
+    test.each(cases)("%s is an InvalidRequest with the reason", async (_, make, expected) => {
       const { status, tag, text } = await post(model, await make())
       expect({ status, tag }).toEqual({ status: 400, tag: "InvalidRequest" })
       expect(text).toContain(expected)
@@ -181,7 +181,7 @@ describe("what is no picture", () => {
     await expect(model.infer({ IMAGE: Buffer.from("text") })).rejects.toMatchObject({ _tag: "InvalidRequest" })
   })
 
-  it("whatever bytes of a file are changed, there is an answer or an InvalidRequest", async () => {
+  it("a file with any changed bytes gets a response or an InvalidRequest", async () => {
     const random = Random.make(1)
     const files = [photograph("3-9007.jpg"), await plain("red").png().toBuffer()]
     for (let attempt = 0; attempt < 60; attempt++) {

@@ -1,5 +1,5 @@
 /** Two models in code that decode pictures. The second one calls a third model, the network of ../digits. */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Errors, Logits, Model, Tensor } from "@nereid/core"
 import { Pixels } from "@nereid/image"
 import { Server } from "@nereid/server"

@@ -15,7 +15,7 @@ test("odd texts have the tokens that training gave them", () => {
   for (const [text, expected] of Object.entries(sample)) expect(tokenizer.encode(text), text).toEqual(expected)
 })
 
-it("tells no difference between how people write and how SST-2 does", () => {
+it("gives equal tokens for ordinary spelling and the spelling of SST-2", () => {
   expect(tokenizer.encode("I don't like it (it's dull).")).toEqual(
     tokenizer.encode("i do n't like it -lrb- it 's dull -rrb- ."),
   )

@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises"
 import { Tokenizer as HuggingFace } from "@huggingface/tokenizers"
 
 export interface Tokenizer {
-  /** At most as many as the file says; the last one is always the one that ends a text. */
+  /** Limited to the number in the file; the last id is always the end token. */
   readonly encode: (text: string) => ReadonlyArray<number>
 }
 

@@ -125,7 +125,7 @@ describe("in one request", () => {
     expect((after[1]?.batches ?? 0) - (before[1]?.batches ?? 0)).toBeLessThan(40)
   })
 
-  it("gives what its three steps give when a client asks them one by one", async () => {
+  it("gives the result of its three steps called one by one", async () => {
     await using tokenize = await Client.connect(Tokenize, { url: url() })
     await using bert = await Client.connect(Bert, { url: url() })
     await using verdict = await Client.connect(Verdict, { url: url() })
@@ -165,7 +165,7 @@ describe("bert", () => {
     for (const [index, logit] of logits.data.entries()) expect(repeated.logits.data[index]).toBeCloseTo(logit, 4)
   })
 
-  it("takes any number of tokens, and ids that are none, so that no request spoils the batch of others", async () => {
+  it("accepts any number of tokens and unknown ids, so that no request fails the batch of others", async () => {
     await using bert = await Client.connect(Bert, { url: url() })
     for (const ids of [[-1n, 10n ** 12n, 5n], Array.from({ length: 500 }, () => 9n)]) {
       const input_ids = Tensor.make("INT64", [ids.length], BigInt64Array.from(ids))
@@ -183,20 +183,20 @@ it("the verdict's probability is the softmax of the logits", async () => {
   expect(PROB).toBeCloseTo(0.973403, 6)
 })
 
-describe("what is no text", () => {
+describe("an input that is not a text", () => {
   const cases: ReadonlyArray<readonly [string, object, string]> = [
     ["a text that is too long", texts("x".repeat(10_001)), "a length of at most 10000"],
     ["a number", { inputs: [{ name: "TEXT", datatype: "FP32", shape: [1, 1], data: [1] }] }, "FP32"],
     ["two texts in a row", { inputs: [{ name: "TEXT", datatype: "BYTES", shape: [1, 2], data: ["a", "b"] }] }, "[1,2]"],
   ]
 
-  test.each(cases)("%s is an InvalidRequest that says so", async (_, body, expected) => {
+  test.each(cases)("%s is an InvalidRequest with the reason", async (_, body, expected) => {
     const { status, tag, text } = await post(body)
     expect({ status, tag }).toEqual({ status: 400, tag: "InvalidRequest" })
     expect(text).toContain(expected)
   })
 
-  it("bytes that are no UTF-8 are refused", async () => {
+  it("refuses bytes that are not UTF-8", async () => {
     const response = await fetch(`${url("http")}/v2/models/sentiment/infer`, {
       method: "POST",
       headers: { "inference-header-content-length": "0", connection: "close" },

@@ -1,5 +1,5 @@
 /** Three models, in code and in ONNX Runtime, and an ensemble of them. */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Logits, Model, Tensor } from "@nereid/core"
 import { Onnx } from "@nereid/onnx"
 import { Server } from "@nereid/server"

@@ -1,6 +1,6 @@
 /** The model in code: it learns its text at start, and answers with a stream, word by word. */
 import { readFile } from "node:fs/promises"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Model } from "@nereid/core"
 import { Server } from "@nereid/server"
 import { Effect, Layer, Random, Stream } from "effect"

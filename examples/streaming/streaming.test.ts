@@ -42,7 +42,7 @@ describe("in process", () => {
     }).pipe(Effect.provide(WordsLive)),
   )
 
-  it.effect("stops with a sentence, or at MAX_WORDS, whichever comes first", () =>
+  it.effect("stops at the end of a sentence, or at MAX_WORDS", () =>
     Effect.gen(function* () {
       const sentence = yield* infer({ PROMPT: "In the night", SEED: 1, MAX_WORDS: 1000 })
       expect(sentence.map(Bigrams.endsSentence)).toEqual([...sentence.slice(1).map(() => false), true])
@@ -85,7 +85,7 @@ describe("over generate_stream", () => {
     }).pipe(Effect.provide(layer)),
   )
 
-  it.live.each([0, -1, 1001])("MAX_WORDS of %d is an InvalidRequest that says what is allowed", (MAX_WORDS) =>
+  it.live.each([0, -1, 1001])("MAX_WORDS of %d is an InvalidRequest with the allowed range", (MAX_WORDS) =>
     Effect.gen(function* () {
       const { status, tag, text } = yield* post({ PROMPT: "In the night", MAX_WORDS })
       expect({ status, tag }).toEqual({ status: 400, tag: "InvalidRequest" })

@@ -16,7 +16,7 @@ export const run = async (concurrency: number, seconds: number, call: () => Prom
         await call()
         requests += 1
       } catch (error) {
-        // One that fails at once would fail for ever.
+        // A call that fails immediately would fail forever.
         errors.push(String(error))
         return
       }

@@ -29,7 +29,7 @@ export interface Settings {
   readonly rounds: number
   /** Per round and side; before the first round each is warmed up for as long. */
   readonly seconds: number
-  /** A folder for CPU profiles of both sides, from a round of their own. */
+  /** Folder for CPU profiles of both sides, from a separate round. */
   readonly profiles: string | undefined
 }
 

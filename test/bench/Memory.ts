@@ -87,7 +87,7 @@ const perItem = (before: Memory, after: Memory, count: number): string => {
   return `${kibibytes(after.heap - before.heap)} KiB (${kibibytes(after.resident - before.resident)} resident)`
 }
 
-/** Connections, each of which has had an answer. */
+/** Connections that have received a response. */
 const responded = async (target: Target, count: number, errors: Array<string>): Promise<ReadonlyArray<Connection>> => {
   const { promise, resolve } = Promise.withResolvers<void>()
   let left = count

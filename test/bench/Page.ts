@@ -1,5 +1,5 @@
 /**
- * docs/performance.md, of which the parts between markers are the benchmark's to write: its cases, and their results.
+ * docs/performance.md, whose parts between markers the benchmark writes: its cases and their results.
  */
 import type { Entry, Published } from "./Published.ts"
 import { verdict } from "./Results.ts"

@@ -22,13 +22,13 @@ export interface Commands {
   readonly memory: { readonly input?: undefined; readonly output: Memory }
   /** Starts a CPU profile of the main thread, or writes the one that was started into a file. */
   readonly profile: { readonly input: { readonly file: string } | "start"; readonly output: null }
-  /** Of a process that is no server but does the work itself. */
+  /** For a process that does the work itself instead of serving it. */
   readonly run: { readonly input: Work; readonly output: Measured }
 }
 
 export interface Work {
   readonly seconds: number
-  /** Calls that are under way at one time. */
+  /** Maximum calls in flight. */
   readonly concurrency: number
   /** Where a client's server is. */
   readonly port: number

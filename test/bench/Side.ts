@@ -10,7 +10,7 @@ import * as Measured from "./Measured.ts"
 import type { Work } from "./Reporter.ts"
 
 export interface Side {
-  /** The process whose CPU time counts, and of which a profile is made. */
+  /** The process that is measured and profiled. */
   readonly child: Child
   readonly run: (seconds: number) => Promise<Measured.Measured>
   /** CPU time of the opposite process, in microseconds. If that process is saturated, it determines the result. */

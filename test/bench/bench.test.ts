@@ -32,7 +32,7 @@ it("refuses to publish the short form's numbers", async () => {
   await expect(run("--short", "--write")).rejects.toThrow("not with --short")
 })
 
-it("names the cases to whoever asks for one that is none", async () => {
+it("lists the cases for an unknown case", async () => {
   await expect(run("--only=fast")).rejects.toThrow("--only names fast, expected one of grpc-small, grpc-js,")
 })
 

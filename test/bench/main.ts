@@ -21,7 +21,7 @@ const { values: flags } = parseArgs({
     /** Of each measurement. */
     seconds: { type: "string" },
     rounds: { type: "string" },
-    /** A folder: CPU profiles of what is measured, from a round of their own, and their tops in the terminal. */
+    /** Folder for CPU profiles from a separate round; the terminal shows their top functions. */
     "cpu-prof": { type: "string" },
     /** Whether everything works, in a few seconds. Its numbers mean nothing. */
     short: { type: "boolean", default: false },

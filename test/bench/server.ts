@@ -2,7 +2,7 @@
  * The server that is measured, run as a child: models of the examples behind the front ends, as `nereid serve` would
  * serve them, with its garbage collector tuned.
  */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
 import { AddSub, AddSubLive, Digits, DigitsLive } from "../../examples/models.ts"

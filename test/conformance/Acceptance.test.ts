@@ -24,6 +24,7 @@ import { outputs } from "./cases/outputs.ts"
 import { routes } from "./cases/routes.ts"
 import { storedConfigsGrpc, storedConfigsHttp } from "./cases/storedConfigs.ts"
 import { storedModels } from "./cases/storedModels.ts"
+import { storedStreams } from "./cases/storedAnswers.ts"
 import { storedGrpc, storedHttp } from "./cases/storedRepository.ts"
 import { storedScheduling, storedSchedulingGrpc, storedSchedulingHttp } from "./cases/storedScheduling.ts"
 import { decoupledHttp, streams } from "./cases/streams.ts"
@@ -63,6 +64,7 @@ const httpCases: ReadonlyArray<HttpCase> = [
 const grpcCases: ReadonlyArray<GrpcCase> = [
   ...ensemblesGrpc,
   ...storedGrpc,
+  ...storedStreams,
   ...storedConfigsGrpc,
   ...storedSchedulingGrpc,
   ...grpc,
@@ -80,7 +82,7 @@ const files = globSync(["packages/*/src/**/*.test.ts", "test/**/*.test.ts"], { c
   .map((path) => [basename(path), readFileSync(`${root}/${path}`, "utf8")] as const)
   .filter(([name]) => name !== basename(import.meta.filename))
 
-/** A percent-encoded byte is none. */
+/** A percent-encoded byte is not a separator. */
 const named = (line: Line): ReadonlyArray<string> => [
   ...cases.filter(({ proves }) => proves?.includes(line) === true).map(({ name }) => name),
   ...files.filter(([, text]) => new RegExp(`(?<![%\\w])${line}\\b`).test(text)).map(([name]) => name),
@@ -137,7 +139,7 @@ for (const [name, line] of repositoryLines) {
   })
 }
 
-it("what is named as a claim about repositories is one, where it shows", () => {
+it("every label of a repository claim is defined and used", () => {
   const isKnown = ({ line, face }: Proof) =>
     /^C\d/.test(line) || repositoryLines.get(line)?.faces.includes(face) === true
   expect(proofs.filter((proof) => !isKnown(proof))).toEqual([])

@@ -7,6 +7,8 @@ export interface BrokenModel {
   readonly files?: { readonly [file: string]: string | Uint8Array }
   /** A part of it. */
   readonly reason: string | RegExp
+  /** Whether its configuration is wrong before versions are chosen, which a load has other words for. */
+  readonly isUnreadable?: boolean
   readonly proves?: ReadonlyArray<RepositoryLineName>
 }
 

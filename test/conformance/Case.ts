@@ -30,7 +30,7 @@ export interface InferCase extends Named {
 
 export interface HttpExpected {
   readonly status: number
-  /** A header's value; undefined for one that must not be there. */
+  /** The value of a header; undefined for a header that must be absent. */
   readonly headers?: { readonly [name: string]: string | RegExp | undefined }
   /** The whole body as text, or what it must look like. */
   readonly body?: string | RegExp

@@ -1,13 +1,13 @@
 /**
- * The status of each failure over both protocols, as Triton answers. Written independently of the server's own table,
- * so that a mistake in that table fails a test.
+ * The status of each failure over both protocols: that of Triton, unless it says otherwise. Written independently of
+ * the server's own table, so that a mistake in that table fails a test.
  */
 import type { Tag } from "@nereid/core/Errors"
 
 export const codes: { readonly [T in Tag]: { readonly http: number; readonly grpc: number } } = {
   InvalidRequest: { http: 400, grpc: 3 },
-  // Triton calls what it cannot parse its own failure.
-  MalformedRequest: { http: 500, grpc: 13 },
+  // Triton's is 500, as for a wrong extent here.
+  MalformedRequest: { http: 400, grpc: 13 },
   ModelNotFound: { http: 404, grpc: 5 },
   ModelNotReady: { http: 503, grpc: 14 },
   QueueFull: { http: 503, grpc: 14 },
@@ -21,5 +21,6 @@ export const codes: { readonly [T in Tag]: { readonly http: number; readonly grp
   ExecutionFailed: { http: 500, grpc: 13 },
   RegionNotFound: { http: 404, grpc: 5 },
   RegionExists: { http: 400, grpc: 6 },
-  RegionFailed: { http: 500, grpc: 13 },
+  // Triton's is 500.
+  RegionFailed: { http: 400, grpc: 13 },
 }

@@ -56,7 +56,7 @@ export class Connections extends Context.Service<
   static readonly layerWithQueues = Connections.#toServers.pipe(Layer.provide(ServerUnderTest.layerWithQueues))
 }
 
-/** The connection to a port; a new one where there is none or it has been closed. */
+/** The connection to a port; opens a new one if none is open. */
 const kept = async <C extends Closable>(
   connections: Map<number, Promise<C>>,
   port: number,

@@ -27,7 +27,7 @@ export const metric = async (
   return found === undefined ? Number.NaN : Number(found.slice(line.length))
 }
 
-/** Asks again and again until it is so; the test's own limit ends it where that never is. */
+/** Polls until the condition holds; the timeout of the test limits it. */
 export const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
   while (!(await holds())) await setImmediate()
 }

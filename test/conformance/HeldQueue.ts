@@ -10,7 +10,7 @@ import type { InferMethod } from "./InferMethod.ts"
 
 type Connected = Connections["Service"]
 
-/** The model answers with its only input; `x` is that of all requests that bring none of their own. */
+/** The model returns its only input; `x` is the default input of requests. */
 export const hold = async (connections: Connected, { infer, server }: InferMethod, model: string, x: Tensor) => {
   const before = await counters(connections, model, server)
   gatedExecution.executions = []

@@ -17,7 +17,7 @@ export abstract class Http2Connection {
   }
 }
 
-/** Rejects where there is no connection to be had. Cases share one, and each stream listens to it. */
+/** Rejects if no connection can be opened. Cases share one connection, and each stream listens to it. */
 export const open = (port: number): Promise<ClientHttp2Session> =>
   new Promise((resolve, reject) => {
     const session = connect(`http://127.0.0.1:${port}`, () => resolve(session))

@@ -121,7 +121,7 @@ export class HttpConnection {
       headers.set(name.toLowerCase(), value)
     }
     const [waiting] = this.#waiting
-    if (waiting === undefined) throw new Error(`An answer that nobody asked for: ${statusLine}`)
+    if (waiting === undefined) throw new Error(`A response without a request: ${statusLine}`)
     const body = this.#takeBody(head + 4, headers, waiting.bodiless || status === "204")
     if (body === undefined) return false
     this.#waiting.shift()

@@ -15,7 +15,7 @@ export interface Tensor {
   readonly shape: ReadonlyArray<number | bigint>
   /** Row-major, as many as the case wants: the shape may be wrong. */
   readonly elements: ReadonlyArray<Element>
-  /** In place of the elements, where they are to be no elements at all. */
+  /** Replaces the elements if they are deliberately invalid. */
   readonly bytes?: Uint8Array
 }
 

@@ -9,7 +9,7 @@ export interface NumberText {
 
 const token = /"(?:[^"\\]|\\.)*"|-?(?:Infinity|NaN|[0-9][-+.0-9eE]*)/g
 
-/** @throws SyntaxError where the text is no JSON */
+/** @throws SyntaxError if the text is not JSON */
 export const parse = (text: string): unknown =>
   JSON.parse(text.replaceAll(token, (found) => (found.startsWith('"') ? found : `{"number":"${checked(found)}"}`)))
 

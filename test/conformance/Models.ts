@@ -97,7 +97,7 @@ class Scores extends Model.Service<Scores>()("scores", {
   maxBatchSize: 4,
 }) {}
 
-/** Version 1 of two; a service key stands for one model, so version 3 has a key of its own. */
+/** Version 1 of two; a service key identifies one model, so version 3 has another key. */
 class First extends Model.Service<First>()("versions", {
   inputs: { X: Tensor.INT32(1) },
   outputs: { VERSION: Tensor.INT32(1) },
@@ -142,7 +142,7 @@ class Fail extends Model.Service<Fail>()("fail", {
 
 export const failure = "the model's own text: 100 % naïve"
 
-/** Answers nothing until its caller has gone; one request may wait behind the one that runs. */
+/** Does not answer until its request is cancelled; one request may wait in the queue. */
 class Stuck extends Model.Service<Stuck>()("stuck", {
   inputs: { X: Tensor.INT32(1) },
   outputs: { X: Tensor.INT32(1) },
@@ -197,7 +197,7 @@ const holding = <S>(sample: S) =>
     ),
   )
 
-/** Waits for four rows, and not for ever. */
+/** Waits for four rows, up to a delay. */
 class Gathers extends Model.Service<Gathers>()("gathers", {
   inputs: { X: Tensor.INT32(1) },
   outputs: { X: Tensor.INT32(1) },

@@ -64,13 +64,13 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues", (it)
       const { wait, refuse, end } = await hold(connections, method, "levels", x)
       await wait("patient", { timeout: 2n ** 63n - 1n })
       await refuse("hasty", { timeout: 2_000n }, timedOut)
-      // The policy of this level lets nobody shorten its time.
+      // The policy of this level does not allow a shorter timeout.
       await wait("high", { priority: 1n, timeout: 1n })
       assert.deepStrictEqual(await end(), { executions: single("high", "patient"), refused: 1, served: 3 })
     })
 
     // A11.batching.policy.timeout@both, A12.timeout@both
-    live("who asks for more time than there is, or for none, has no other (C36)", async (connections) => {
+    live("a timeout above the limit, or of 0, does not extend the limit (C36)", async (connections) => {
       const { refuse, end } = await hold(connections, method, "levels", x)
       await refuse("default", { priority: 4n }, timedOut)
       await refuse("more", { priority: 4n, timeout: 2n ** 62n }, timedOut)

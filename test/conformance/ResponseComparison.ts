@@ -87,7 +87,7 @@ const compareResponse = (
 export const print = (tensor: Tensor): string =>
   `${tensor.name} ${tensor.datatype}[${tensor.shape}] ${Buffer.from(bytesOf(tensor)).toString("hex")}`
 
-/** @throws where the body is no response of the protocol */
+/** @throws if the body is not a response of the protocol */
 export const httpOutputs = ({ headers, body }: HttpReply): Response => {
   const length = headers.get("inference-header-content-length")
   const type = length === undefined ? "application/json" : "application/octet-stream"
@@ -115,11 +115,11 @@ export const httpOutputs = ({ headers, body }: HttpReply): Response => {
   return { modelName: text("model_name"), modelVersion: text("model_version"), id: text("id"), outputs }
 }
 
-/** @throws where the body is no one response */
+/** @throws if the body is not exactly one response */
 export const grpcOutputs = ({ body }: GrpcReply): Response =>
   responseOf(fromBinary(ModelInferResponseSchema, only(body)))
 
-/** @throws where the body is no one reply of a stream */
+/** @throws if the body is not exactly one response of a stream */
 export const streamReply = ({ body }: GrpcReply) => {
   const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, only(body))
   if (inferResponse === undefined) throw new Error("A reply without a response")

@@ -55,7 +55,7 @@ export const smallLimit = 2048
 /** The header that restricted APIs want. */
 export const secret = { key: "admin-key", value: "secret" }
 
-/** The one whose pages may ask. */
+/** The origin that CORS allows. */
 export const origin = "https://app.example.com"
 
 const restrictions = [{ apis: ["model-repository", "statistics", "logging"], ...secret }] as const

@@ -2,6 +2,7 @@
  * The repository under test: a directory of models, built node by node, with and without configurations. As in
  * Models.ts, outputs follow from inputs. The index reports the errors of broken models.
  */
+import { answers } from "./StoredAnswers.ts"
 import { Effect, Layer } from "effect"
 import { Repository } from "@nereid/repository"
 import { addSub, type ElementTypeName, initializer, model, node, nonZero, ragged, value } from "../fixtures/onnx.ts"
@@ -97,8 +98,11 @@ const ready: ReadonlyArray<Stored> = [
   {
     name: "told",
     at: "1/model.js",
-    file: `export default {
-      initialize: ({ args, modelConfig }) => {
+    file: `let count
+    export default {
+      initialize: ({ args, modelConfig, logger, metrics }) => {
+        logger.verbose("starts")
+        count = metrics.counter("told_requests", { description: "Requests" })
         const { name, max_batch_size } = JSON.parse(args.model_config)
         return [args.model_name, args.model_version, args.model_instance_name, args.model_instance_kind,
           args.model_instance_device_id, name, max_batch_size, ...Object.keys(modelConfig.parameters)]
@@ -106,6 +110,7 @@ const ready: ReadonlyArray<Stored> = [
       execute: (requests, args) => requests.map((request) => {
         const { id, rows, inputs: { X }, parameters: { text, truth, whole, fraction, timeout }, requestedOutputs } = request
         request.setParameterUnsafe("seen", true)
+        count.add(1)
         const parameters = [text, truth, String(whole), fraction, String(timeout)]
         const told = Buffer.from(JSON.stringify({ id, rows, parameters, requestedOutputs, args }))
         const length = Buffer.alloc(4)
@@ -218,6 +223,13 @@ const ensembles: ReadonlyArray<Stored> = [
       io("output", "Y", "data_type: TYPE_FP32 dims: [ -1, -1 ]"),
     step("fixed", { X: "X" }, { Y: "Y" }),
   ),
+  ensemble(
+    "streaming_last",
+    4,
+    singles,
+    step("bare", { X: "X" }, { Y: "i" }),
+    step("counting", { X: "i" }, { Y: "Y" }),
+  ),
   ensemble("streaming", 4, singles, step("counting", { X: "X" }, { Y: "i" }), step("bare", { X: "i" }, { Y: "Y" })),
 ]
 
@@ -232,7 +244,12 @@ const versioned: Readonly<Record<string, string>> = {
 export const versions = [1, 2, 3, 10]
 
 const write = (fixture: RepositoryFixture): void => {
-  for (const { name, file, at = "1/model.onnx", config, more = {} } of [...ready, ...ensembles, ...scheduled]) {
+  for (const { name, file, at = "1/model.onnx", config, more = {} } of [
+    ...ready,
+    ...answers,
+    ...ensembles,
+    ...scheduled,
+  ]) {
     fixture.write(`${name}/${at}`, file)
     if (config !== undefined) fixture.write(`${name}/config.pbtxt`, config)
     for (const [path, content] of Object.entries(more)) fixture.write(`${name}/${path}`, content)
@@ -262,7 +279,7 @@ const addingOne = (amount: number): Uint8Array =>
   })
 
 const load = [
-  ...[...ready, ...ensembles, ...scheduled].map(({ name }) => name),
+  ...[...ready, ...answers, ...ensembles, ...scheduled].map(({ name }) => name),
   ...[versioned, broken, configs].flatMap((table) => Object.keys(table)),
 ]
 

@@ -18,24 +18,15 @@ import { hold } from "./HeldQueue.ts"
 import { HttpConnection } from "./HttpConnection.ts"
 import { type InferRequest, type Tensor, tensor } from "./InferRequest.ts"
 import { batches, statistics } from "./Statistics.ts"
-import { warming } from "./StoredQueues.ts"
+import { warming, x } from "./StoredQueues.ts"
 import { type InferMethod, inferMethods } from "./InferMethod.ts"
 
 type Connected = Connections["Service"]
 
-/** Rows of one or more columns. */
-const x = (rows: number, columns = 1, name = "X") =>
-  tensor(
-    name,
-    "INT32",
-    [rows, columns],
-    Array.from({ length: rows * columns }, () => 7),
-  )
-
 /** Loads the model, and says whether that went well. */
 const loads = {
   "over HTTP": async (connections: Connected) => {
-    // A connection answers in the order in which it was asked.
+    // A connection answers its requests in order.
     const connection = await HttpConnection.open(connections.servers.queues.http)
     const { status } = await connection.request({ path: `/v2/repository/models/${warming}/load`, body: "" })
     connection.close()
@@ -128,7 +119,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
 
     // A11.batching.preferred@both
     live(
-      `${method.name}: batches have preferred sizes, and whoever is left waits for more (C36)`,
+      `${method.name}: batches have preferred sizes, and remaining requests wait for more (C36)`,
       async (connections) => {
         const counted = await counting(connections, "prefers", async () => {
           const { wait, end } = await hold(connections, method, "prefers", x(2))
@@ -150,7 +141,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
     )
 
     // A11.batching.delay@both
-    live(`${method.name}: nobody waits for more than the delay (C36)`, async (connections) => {
+    live(`${method.name}: no request waits longer than the delay (C36)`, async (connections) => {
       const counted = await counting(connections, "hurries", async () => {
         const request = { model: "hurries", inputs: [x(1)] }
         assert.deepStrictEqual(await method.infer(connections, request, { outputs: request.inputs }), [])
@@ -159,20 +150,18 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
     })
 
     // A11.batching.shapes@both
-    live(`${method.name}: rows of other shapes have batches of their own (C36)`, async (connections) => {
+    live(`${method.name}: rows of other shapes form separate batches (C36)`, async (connections) => {
       const counted = await counting(connections, "shapes", async () => {
         const { wait, end } = await hold(connections, method, "shapes", x(1))
         await wait("one", {}, x(1, 1))
+        await wait("one of it", {}, x(2, 1))
         await wait("two", {}, x(1, 2))
-        await wait("one again", {}, x(2, 1))
-        await wait("two again", {}, x(2, 2))
+        await wait("two of it", {}, x(2, 2))
+        await wait("one again", {}, x(1, 1))
         const { executions } = await end()
-        assert.deepStrictEqual(executions, [
-          ["one", "one again"],
-          ["two", "two again"],
-        ])
+        assert.deepStrictEqual(executions, [["one", "one of it"], ["two", "two of it"], ["one again"]])
       })
-      assert.deepStrictEqual(counted, { rows: 7, executions: 3, sizes: { 1: 1, 3: 2 } })
+      assert.deepStrictEqual(counted, { rows: 8, executions: 4, sizes: { 1: 2, 3: 2 } })
     })
 
     // A11.ragged.input@both
@@ -186,7 +175,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
     })
 
     live(
-      `${method.name}: rows of other shapes have batches of their own in ONNX Runtime (C36)`,
+      `${method.name}: groups of shapes wait for each other in ONNX Runtime if the model says so (C36)`,
       async (connections) => {
         const pending = () =>
           metric(connections, "nv_inference_pending_request_count", "onnx_gathers", "", method.server)
@@ -208,19 +197,16 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       },
     )
 
-    live(
-      `${method.name}: without dynamic_batching every request is an execution of its own (C36)`,
-      async (connections) => {
-        const counted = await counting(connections, "alone", async () => {
-          const { wait, end } = await hold(connections, method, "alone", x(1))
-          await wait("a")
-          await wait("b", {}, x(3))
-          const { executions } = await end()
-          assert.deepStrictEqual(executions, [["a"], ["b"]])
-        })
-        assert.deepStrictEqual(counted, { rows: 5, executions: 3, sizes: { 1: 2, 3: 1 } })
-      },
-    )
+    live(`${method.name}: without dynamic_batching every request is executed separately (C36)`, async (connections) => {
+      const counted = await counting(connections, "alone", async () => {
+        const { wait, end } = await hold(connections, method, "alone", x(1))
+        await wait("a")
+        await wait("b", {}, x(3))
+        const { executions } = await end()
+        assert.deepStrictEqual(executions, [["a"], ["b"]])
+      })
+      assert.deepStrictEqual(counted, { rows: 5, executions: 3, sizes: { 1: 2, 3: 1 } })
+    })
 
     live(`${method.name}: so it is in ONNX Runtime (C36)`, async (connections) => {
       const counted = await counting(connections, "onnx_alone", async () => {
@@ -282,7 +268,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
 
   // A11.cache.hit@both, A11.cache.statistics@both
   live(
-    "a response cache answers whoever asks the same, whichever way, without an execution (C36, C38)",
+    "a response cache answers equal requests over any protocol without an execution (C36, C38)",
     async (connections) => {
       const metrics = (name: string) => metric(connections, name, "cached", "", "queues")
       const cached = async () => {
@@ -339,7 +325,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
     assert.deepStrictEqual([executionCount, inferenceStats?.cacheHit?.count], [1n, 3n])
   })
 
-  /** Asks one after the other, each over another way, for one execution. */
+  /** Sends equal requests in sequence over each protocol, for one execution. */
   const together = async (
     connections: Connected,
     model: string,
@@ -361,7 +347,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
     tensor(name, "FP32", shape, elements)
 
   // A11.ragged.kinds@both, A11.ragged.output@both
-  live("a ragged batch is told in every way what of it is whose (C36)", async (connections) => {
+  live("every batch input kind describes the requests of a ragged batch (C36)", async (connections) => {
     const request = (shape: readonly [number, number], begin: number, elements: ReadonlyArray<number>) => {
       const number = (name: string, value: number) => tensor(name, "INT32", [1, 1], [value])
       return {

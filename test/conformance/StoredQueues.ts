@@ -8,6 +8,16 @@ import { Repository } from "@nereid/repository"
 import { initializer, model, node, value } from "../fixtures/onnx.ts"
 import { repository } from "../fixtures/repository.ts"
 import { holding } from "./GatedExecution.ts"
+import { type Tensor, tensor } from "./InferRequest.ts"
+
+/** An input of one or more columns, whose elements are all the same. */
+export const x = (rows: number, columns = 1, name = "X"): Tensor =>
+  tensor(
+    name,
+    "INT32",
+    [rows, columns],
+    Array.from({ length: rows * columns }, () => 7),
+  )
 
 const io = (more: string) => ["input", "output"].map((kind) => `${kind} { name: "X" ${more} }`).join("\n")
 
@@ -44,8 +54,21 @@ const held: Readonly<Record<string, string>> = {
   fills_by_level: `max_batch_size: 2 ${int32} ${batching("priority_levels: 2 default_priority_level: 2")}`,
   levels_without_batch: `max_batch_size: 0 ${int32} ${batching("priority_levels: 2 default_priority_level: 2")}`,
   prefers: `max_batch_size: 8 ${int32} ${batching("preferred_batch_size: [ 2, 4 ]", forever)}`,
+  prefers_four: `max_batch_size: 8 ${int32} ${batching(
+    "preferred_batch_size: [ 4, 8 ]",
+    forever,
+    policy("default_timeout_microseconds: 600000000 allow_timeout_override: true"),
+  )}`,
+  prefers_four_late: `max_batch_size: 8 ${int32} ${batching(
+    "preferred_batch_size: [ 4, 8 ]",
+    forever,
+    policy("timeout_action: DELAY default_timeout_microseconds: 600000000 allow_timeout_override: true"),
+  )}`,
   hurries: `max_batch_size: 8 ${int32} ${batching("preferred_batch_size: 4 max_queue_delay_microseconds: 1000")}`,
   shapes: `max_batch_size: 4 ${variable} ${batching()}`,
+  shapes_wait: `max_batch_size: 4 ${variable} ${batching(forever)}`,
+  options_wait: `max_batch_size: 4 ${int32} ${batching(forever)}
+    input { name: "B" data_type: TYPE_INT32 dims: 1 optional: true }`,
   shapes_ragged: `max_batch_size: 4 ${ragged} ${batching()}`,
   alone: `max_batch_size: 4 ${int32}`,
 }
@@ -80,7 +103,8 @@ export const warming = "warming"
 
 /** ONNX files that answer X with X as Y, of one session. */
 const sessions: Readonly<Record<string, string>> = {
-  onnx_gathers: batching("preferred_batch_size: 2", forever),
+  onnx_gathers: `${batching("preferred_batch_size: 2", forever)}
+    parameters { key: "batch_group_order" value { string_value: "independent" } }`,
   onnx_cached: "response_cache { enable: true }",
   onnx_alone: 'input { name: "X" data_type: TYPE_INT32 dims: -1 } output { name: "Y" data_type: TYPE_INT32 dims: -1 }',
 }
@@ -129,7 +153,7 @@ const echoModel = model({
   ],
 })
 
-/** The same of requests of several rows, which have numbers of their own. */
+/** The same for requests of several rows, which have other numbers. */
 const toldRows = model({
   inputs: [value("X", "FP32", ["elements"]), value("SHAPE", "INT32", ["rows", 2])],
   outputs: [value("Y", "FP32", ["elements"]), value("SHAPES", "INT32", ["rows", 2])],

@@ -1,7 +1,4 @@
-/**
- * Configurations and files of the repository that the cases ask which are refused: each a model that is not there, and
- * says why.
- */
+/** Refused configurations and files in the repository of the cases: each model is unavailable, with a reason. */
 import type { BrokenModel } from "./BrokenModel.ts"
 import type { RepositoryLineName } from "./RepositoryLines.ts"
 import { misscheduled } from "./StoredScheduling.ts"
@@ -56,7 +53,12 @@ export const broken: Readonly<Record<string, BrokenModel>> = {
   ...Object.fromEntries(
     Object.entries(illegal).map(([name, [config, place, proves]]): [string, BrokenModel] => [
       name,
-      { config, reason: place.startsWith("unknown") ? place : `/${name}/config.pbtxt:${place}`, proves: [proves] },
+      {
+        config,
+        reason: place.startsWith("unknown") ? place : `/${name}/config.pbtxt:${place}`,
+        isUnreadable: true,
+        proves: [proves],
+      },
     ]),
   ),
 }

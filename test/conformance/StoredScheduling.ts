@@ -13,15 +13,14 @@ const counts = `export default {
   execute: function* ({ inputs: { X } }) {
     const [to] = X.data
     for (let i = 1; i <= Math.abs(to); i++) {
-      yield { Y: new X.constructor("INT32", [1, 1], new Uint8Array(Int32Array.of(i).buffer)) }
+      yield { Y: new X.constructor("INT32", [1], new Uint8Array(Int32Array.of(i).buffer)) }
     }
     if (to < 0) throw Object.assign(new Error("${noWayDown}"), { _tag: "InvalidRequest" })
   },
 }`
 
 /**
- * Answers with all that it was asked before it had requests: of each execution the rows, and what there is but random
- * elements.
+ * Returns a record of its executions before the first request: the rows of each, and elements that are not random.
  */
 const warmed = `
 const seen = []
@@ -180,7 +179,7 @@ export const misscheduled: Readonly<Record<string, BrokenModel>> = {
   made_for_script: {
     config: `${tensors} ${ends}`,
     files: script("() => []"),
-    reason: "batch_input and batch_output are of no use to a script",
+    reason: "batch_input and batch_output are not supported for a script",
   },
   not_made: {
     ...lines(scatter),
@@ -213,7 +212,7 @@ export const misscheduled: Readonly<Record<string, BrokenModel>> = {
   },
   made_in_place: {
     ...lines(made('data_type: TYPE_FP32 source_input: "X"').replace("ENDS", "X"), scatter),
-    reason: "batchInputs.X is an input of its own",
+    reason: "batchInputs.X has the name of a declared input",
   },
   made_of_optional: {
     config:
@@ -224,12 +223,12 @@ export const misscheduled: Readonly<Record<string, BrokenModel>> = {
       made('data_type: TYPE_INT32 source_input: "Z"') +
       scatter,
     files: { "1/model.onnx": optionalSource },
-    reason: 'batchInputs.ENDS names "Z", which may be left out',
+    reason: 'batchInputs.ENDS names the optional input "Z"',
   },
   made_without_batch: {
     config: one + io("input", "X", "data_type: TYPE_FP32 dims: -1") + io("output", "Y", fp32) + ends,
     files: { "1/model.onnx": ragged() },
-    reason: "batch_input and batch_output are of no use without batching: 'max_batch_size' is 0",
+    reason: "batch_input and batch_output require batching: 'max_batch_size' is 0",
   },
   not_cut: {
     ...lines(ends),

@@ -1,4 +1,4 @@
-/** Ensembles of the repository that the cases ask which are wrong, of models that are there. */
+/** Invalid ensembles of available models, in the repository of the cases. */
 import type { BrokenModel } from "./BrokenModel.ts"
 import type { RepositoryLineName } from "./RepositoryLines.ts"
 import { fp32, io, script, step, tensors } from "./StoredParts.ts"

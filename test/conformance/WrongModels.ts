@@ -1,4 +1,4 @@
-/** Models of the repository that the cases ask whose configuration is wrong, or the file that it is for. */
+/** Models with an invalid configuration or file, in the repository of the cases. */
 import { addSub } from "../fixtures/onnx.ts"
 import { plus } from "../fixtures/repository.ts"
 import type { BrokenModel } from "./BrokenModel.ts"
@@ -9,11 +9,13 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   bad_batch: {
     config: "max_batch_size: -1",
     reason: "'max_batch_size' must be non-negative value for bad_batch",
+    isUnreadable: true,
     proves: ["A11.max-batch-size.negative"],
   },
   bad_name: {
     config: 'name: "other"',
     reason: "unexpected directory name 'bad_name' for model 'other', directory name must equal model name",
+    isUnreadable: true,
     proves: ["A11.name.other"],
   },
   bad_ensemble: {
@@ -25,16 +27,19 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   bad_platform: {
     config: 'platform: "onnx"',
     reason: "unexpected platform type 'onnx' for bad_platform",
+    isUnreadable: true,
     proves: ["A11.platform.unknown"],
   },
   inherited_platform: {
     config: 'platform: "constructor"',
     reason: "unexpected platform type 'constructor' for inherited_platform",
+    isUnreadable: true,
     proves: ["A11.platform.unknown"],
   },
   bad_pair: {
     config: 'platform: "onnxruntime_onnx" backend: "pytorch"',
     reason: "unexpected 'platform' and 'backend' pair, got:onnxruntime_onnx, pytorch",
+    isUnreadable: true,
     proves: ["A11.platform.pair"],
   },
   no_backend: {
@@ -46,6 +51,7 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
     config: "",
     files: { "1/weights.bin": "" },
     reason: "must specify 'platform' or 'backend' for 'no_file'",
+    isUnreadable: true,
     proves: ["A11.platform.neither"],
   },
   no_model: {
@@ -68,7 +74,7 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   in_python: {
     config: "",
     files: { "1/model.py": "" },
-    reason: "model.py needs Triton's Python backend",
+    reason: "this server has no Python backend: rewrite model.py as model.ts",
     proves: ["A11.platform.python"],
   },
   no_onnx: {
@@ -92,7 +98,7 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   no_script: {
     config: tensors(fp32),
     files: { "1/model.js": "export default {}" },
-    reason: "must export a script by default",
+    reason: "must export a script from ModelScript",
     proves: ["A12.script.export"],
   },
   script_that_fails: {
@@ -233,18 +239,17 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   },
   warm_up_of_too_much: {
     config: `${one} model_warmup { name: "w" inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 1000000, 1000000000 ] zero_data: true } } }`,
-    reason:
-      "warm-up 'w' of model 'warm_up_of_too_much', input 'X': a tensor of FP32[1000000,1000000000] cannot be made: ",
+    reason: "warm-up 'w' of model 'warm_up_of_too_much', input 'X': cannot make a tensor FP32[1000000,1000000000]: ",
     proves: ["A11.warm-up.failure"],
   },
   warm_up: {
     config: `${one} model_warmup { name: "w" batch_size: 1 inputs { key: "Z" value { ${fp32} zero_data: true } } }`,
-    reason: "warm-up 'w' of model 'warm_up', input 'Z': there is no such input",
+    reason: "warm-up 'w' of model 'warm_up', input 'Z': the model has no such input",
     proves: ["A11.warm-up.failure"],
   },
   twice_the_same: {
     config: `${one}${io("input", "X", fp32)}${io("input", "X", fp32)}${io("output", "Y", fp32)}`,
-    reason: "model input 'X' of twice_the_same is given twice",
+    reason: "model input 'X' of twice_the_same is given more than once",
     proves: ["A11.io.twice"],
   },
   no_datatype: {
@@ -305,7 +310,7 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   },
   many_instances: {
     ...script(`${tensors(fp32)} instance_group [ { count: 1 }, { count: 2147483647 } ]`),
-    reason: "instance groups of model many_instances have 2147483648 instances together, at most 1024 are loaded",
+    reason: "instance groups of model many_instances have 2147483648 instances in total, at most 1024 are allowed",
     proves: ["A11.group.count.most"],
   },
   odd_kind: {
@@ -322,6 +327,7 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   not_utf8: {
     config: Buffer.from(`${tensors(fp32)} parameters { key: "k" value { string_value: "\u00e9" } }`, "latin1"),
     reason: "/not_utf8/config.pbtxt: it is not UTF-8",
+    isUnreadable: true,
     proves: ["A11.parser.encoding"],
   },
 }

@@ -12,6 +12,7 @@ import { grpcFrames } from "./cases/grpcFrames.ts"
 import { guardedGrpc } from "./cases/guarded.ts"
 import { ensemblesGrpc } from "./cases/ensembles.ts"
 import { storedConfigsGrpc } from "./cases/storedConfigs.ts"
+import { storedStreams } from "./cases/storedAnswers.ts"
 import { storedGrpc } from "./cases/storedRepository.ts"
 import { storedSchedulingGrpc } from "./cases/storedScheduling.ts"
 import { streams } from "./cases/streams.ts"
@@ -70,6 +71,7 @@ layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30
     ...guardedGrpc,
     ...traceGrpc,
     ...storedGrpc,
+    ...storedStreams,
     ...storedConfigsGrpc,
     ...storedSchedulingGrpc,
     ...ensemblesGrpc,

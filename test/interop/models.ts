@@ -1,5 +1,5 @@
 /**
- * The models that the clients ask: one for every datatype, the examples, and those that refuse, fail or never answer.
+ * The models for the clients: one for every datatype, the examples, and models that refuse, fail or never answer.
  */
 import { Errors, Model, RequestContext, Tensor } from "@nereid/core"
 import { Effect, Layer, Stream } from "effect"
@@ -60,19 +60,19 @@ class Never extends Model.Service<Never>()("never", {
   outputs: { X: Tensor.INT32(1) },
 }) {}
 
-/** Fails with the text that it is asked with; `full` is a refusal of the protocol's own. */
+/** Fails with the text of its input; `full` is a full queue. */
 class Failing extends Model.Service<Failing>()("failing", {
   inputs: { TEXT: Tensor.utf8() },
   outputs: { TEXT: Tensor.utf8() },
 }) {}
 
-/** Says in its response's parameters what it was told in its request's. */
+/** Returns the parameters of the request as response parameters. */
 class Repeating extends Model.Service<Repeating>()("repeating", {
   inputs: { X: Tensor.INT32(1) },
   outputs: { X: Tensor.INT32(1) },
 }) {}
 
-/** Decoupled: a response to every number, and a failure in place of one that is negative. */
+/** Decoupled: a response for every number, and a failure for a negative one. */
 class Counting extends Model.Service<Counting>()("counting", {
   inputs: { IN: Tensor.INT32(-1) },
   outputs: { OUT: Tensor.INT32(1) },

@@ -3,7 +3,7 @@
  * one line with all ports once they listen, and ends with SIGTERM.
  */
 import { join } from "node:path"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Server } from "@nereid/server"
 import { Console, Context, Effect, Layer } from "effect"
 import * as Certificates from "./Certificates.ts"
@@ -30,7 +30,7 @@ const servers = (certificates: string): { readonly [name: string]: Server.Server
     },
     /** Its connections do not get old. */
     brief: { keepalive: { maxConnectionAge: "200 millis" } },
-    /** All but health asks for a secret, statistics for another. */
+    /** Every API but health requires a secret; statistics requires another. */
     restricted: { restrictedApis: { http: restrictions, grpc: restrictions } },
     secure: { tls: { http: tls, grpc: tls } },
     mutual: { tls: { http: mutual, grpc: mutual } },

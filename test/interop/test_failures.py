@@ -100,5 +100,5 @@ class MalformedRequests(unittest.TestCase):
         with self.assertRaises(urllib.error.HTTPError) as raised:
             post("/v2/models/simple/infer", b'{"inputs":[')
         with raised.exception as response:
-            self.assertEqual(response.code, 500)
+            self.assertEqual(response.code, 400)
             self.assertIn("failed to parse the request JSON buffer", json.load(response)["error"])

@@ -138,7 +138,7 @@ class SharedMemory(Regions, Case):
 
         text = await self.failure("exists", register(name, "/" + name, 64))
         self.assertIn(f"shared memory region '{name}' already in manager", text)
-        text = await self.failure("failed", register("absent", "/absent-object", 64))
+        text = await self.failure("region failed", register("absent", "/absent-object", 64))
         self.assertIn("Unable to open shared memory region: '/absent-object'", text)
         text = await self.failure("not found", self.call("get_system_shared_memory_status", "absent"))
         self.assertIn("Unable to find system shared memory region: 'absent'", text)
@@ -154,7 +154,7 @@ class SharedMemory(Regions, Case):
         self.assertIn(f"Invalid offset + byte size for shared memory region: '{region}'", text)
         text = await refused("not found", self.input_in("absent", "INPUT0", [1, 16], BYTE_SIZE))
         self.assertIn("Unable to find shared memory region: 'absent'", text)
-        text = await refused("failed", self.input("INPUT0", ROW), [self.output_in(region, "OUTPUT0", 8)])
+        text = await refused("region failed", self.input("INPUT0", ROW), [self.output_in(region, "OUTPUT0", 8)])
         self.assertIn("shared memory size specified with the request for output 'OUTPUT0' (8 bytes)", text)
         self.assertIn("should be at least 64 bytes to hold the results", text)
 

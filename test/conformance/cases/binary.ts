@@ -1,4 +1,4 @@
-/** The binary extension over HTTP: where the document ends, how long the tensors behind it are, what comes back. */
+/** The binary extension over HTTP: the end of the document, the lengths of tensors, and responses. */
 import type { Line } from "../Acceptance.ts"
 import { type HttpCase, type HttpExpected, http } from "../Case.ts"
 
@@ -63,7 +63,7 @@ const lengths: ReadonlyArray<HttpCase> = [
     "a document cut off by its length",
     two,
     tail,
-    { status: 500, error: /^failed to parse the request JSON buffer/ },
+    { status: 400, error: /^failed to parse the request JSON buffer/ },
     {
       length: String(two.length - 1),
       line: "C15",
@@ -73,7 +73,7 @@ const lengths: ReadonlyArray<HttpCase> = [
     "a document whose length reaches into the data",
     two,
     tail,
-    { status: 500, error: /^failed to parse the request JSON buffer/ },
+    { status: 400, error: /^failed to parse the request JSON buffer/ },
     {
       length: String(two.length + 1),
       line: "C15",
@@ -106,7 +106,7 @@ const blobs: ReadonlyArray<HttpCase> = [
     invalid("unexpected additional input data for model 'single_fp32'"),
   ),
   httpCase(
-    "data that nobody announced",
+    "data that the document does not declare",
     document('{"name":"X","datatype":"FP32","shape":[1],"data":[1]}'),
     tail,
     invalid("unexpected additional input data for model 'single_fp32'"),
@@ -127,7 +127,7 @@ const blobs: ReadonlyArray<HttpCase> = [
       `a binary_data_size of ${size}`,
       document(input(size)),
       tail,
-      { status: 500, error: /^Unable to parse 'binary_data_size'/, tag: "MalformedRequest" },
+      { status: 400, error: /^Unable to parse 'binary_data_size'/, tag: "MalformedRequest" },
       {
         line: "C15",
       },

@@ -1,4 +1,4 @@
-/** Every datatype, there and back: single elements, vectors, batches, none at all, and the ends of its range. */
+/** Round trips of every datatype: single elements, vectors, batches, no elements, and the limits of the range. */
 import type { Line } from "../Acceptance.ts"
 import type { InferCase } from "../Case.ts"
 import { type Element, tensor } from "../InferRequest.ts"

@@ -177,6 +177,8 @@ const streamed = (
 const reply = (element: number) =>
   new RegExp(`"rawOutputContents":\\["${Buffer.from(Float32Array.of(element).buffer).toString("base64")}"\\]`)
 
+const finality = (isFinal: boolean) => new RegExp(`"triton_final_response":\\{"boolParam":${isFinal}\\}.*"outputs"`)
+
 export const ensemblesGrpc: ReadonlyArray<GrpcCase> = [
   streamed(
     "a decoupled step",
@@ -184,6 +186,21 @@ export const ensemblesGrpc: ReadonlyArray<GrpcCase> = [
     ["C37", "A11.ensemble.decoupled"],
     reply(2),
     reply(3),
+  ),
+  streamed(
+    "the last response after a decoupled step is final, without an empty one",
+    { model: "streaming", inputs: [x(2)], parameters: { triton_enable_empty_final_response: true } },
+    ["A11.ensemble.decoupled"],
+    finality(false),
+    finality(true),
+  ),
+  streamed(
+    "a decoupled last step has an empty final response",
+    { model: "streaming_last", inputs: [x(1)], parameters: { triton_enable_empty_final_response: true } },
+    ["A11.ensemble.decoupled"],
+    finality(false),
+    finality(false),
+    /^(?!.*"outputs").*"triton_final_response":\{"boolParam":true\}/,
   ),
   streamed(
     "a decoupled script",

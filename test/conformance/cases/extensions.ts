@@ -57,12 +57,12 @@ const memoryHttp: ReadonlyArray<HttpCase> = [
 const memoryAllowed: ReadonlyArray<HttpCase> = [
   ...(
     [
-      ["no key", '{"offset":0,"byte_size":64}', 500],
-      ["no JSON", "{", 500],
-      ["a key that is no string", '{"key":1,"byte_size":64}', 500],
-      ["a region that does not exist", '{"key":"/nereid-conformance-none","offset":0,"byte_size":64}', 500],
+      ["no key", '{"offset":0,"byte_size":64}', 400],
+      ["no JSON", "{", 400],
+      ["a key that is no string", '{"key":1,"byte_size":64}', 400],
+      ["a region that does not exist", '{"key":"/nereid-conformance-none","offset":0,"byte_size":64}', 400],
       ["a reserved key", '{"key":"/triton_python_backend_shm_region_1","offset":0,"byte_size":64}', 400],
-      ["a path", '{"key":"/../etc/passwd","offset":0,"byte_size":64}', 500],
+      ["a path", '{"key":"/../etc/passwd","offset":0,"byte_size":64}', 400],
     ] as const
   ).map(([name, body, status]) =>
     http(
@@ -79,6 +79,29 @@ const memoryAllowed: ReadonlyArray<HttpCase> = [
     { ...proves, server: "guarded" },
   ),
 ]
+
+const emptyKey = (key: string) => `failed to register shared memory region 'x': invalid shm key '${key}'`
+
+const emptyKeys = ["", "/", "//"] as const
+
+const emptyKeysHttp: ReadonlyArray<HttpCase> = emptyKeys.map((key) =>
+  http(
+    `registering shared memory: the key ${JSON.stringify(key)}`,
+    { path: "/v2/systemsharedmemory/region/x/register", body: JSON.stringify({ key, byte_size: 4 }) },
+    { status: 400, error: emptyKey(key), tag: "InvalidRequest" },
+    { ...proves, server: "guarded" },
+  ),
+)
+
+const emptyKeysGrpc: ReadonlyArray<GrpcCase> = emptyKeys.map((key) =>
+  rpc(
+    `the key ${JSON.stringify(key)}`,
+    method.systemSharedMemoryRegister,
+    { name: "x", key, byteSize: 4n },
+    { code: GrpcCode.INVALID_ARGUMENT, message: emptyKey(key), tag: "InvalidRequest" },
+    { ...proves, server: "guarded" },
+  ),
+)
 
 const memoryGrpc: ReadonlyArray<GrpcCase> = [
   rpc("none", method.systemSharedMemoryStatus, {}, { code: 0, replies: ["{}"] }, { proves: ["C39", "C22"] }),
@@ -146,7 +169,7 @@ const repositoryHttp: ReadonlyArray<HttpCase> = [
   http(
     "the index asked in no JSON",
     { path: "/v2/repository/index", body: "{" },
-    { status: 500, error: /^failed to parse/ },
+    { status: 400, error: /^failed to parse/ },
     { proves: ["C15"] },
   ),
   ...["load", "unload"].map((operation) =>
@@ -224,9 +247,9 @@ const loggingHttp: ReadonlyArray<HttpCase> = [
   },
   http("the log's file", { path: "/v2/logging", body: '{"log_file":"x"}' }, { status: 501, error: fileFixed }, proves),
   http(
-    "a format of the log that is none",
+    "an unknown log format",
     { path: "/v2/logging", body: '{"log_format":"x"}' },
-    { status: 503, error: /log_format/ },
+    { status: 400, error: /log_format/ },
     proves,
   ),
   ...[
@@ -238,14 +261,9 @@ const loggingHttp: ReadonlyArray<HttpCase> = [
     "{",
     '{"log_info":[]}',
   ].map((body) =>
-    http(`settings of the log as ${body}`, { path: "/v2/logging", body }, { status: 500, error: /./ }, proves),
+    http(`settings of the log as ${body}`, { path: "/v2/logging", body }, { status: 400, error: /./ }, proves),
   ),
-  http(
-    "a setting of the log that is none",
-    { path: "/v2/logging", body: '{"log_x":1}' },
-    { status: 400, error: /log_x/ },
-    proves,
-  ),
+  http("an unknown log setting", { path: "/v2/logging", body: '{"log_x":1}' }, { status: 400, error: /log_x/ }, proves),
 ]
 
 const loggingGrpc: ReadonlyArray<GrpcCase> = [
@@ -264,7 +282,7 @@ const loggingGrpc: ReadonlyArray<GrpcCase> = [
     proves,
   ),
   rpc(
-    "a format that is none",
+    "an unknown format",
     method.logSettings,
     { settings: { log_format: { parameterChoice: { case: "stringParam", value: "x" } } } },
     { code: GrpcCode.INVALID_ARGUMENT, message: /log_format/ },
@@ -285,8 +303,14 @@ const loggingGrpc: ReadonlyArray<GrpcCase> = [
 export const extensionsHttp: ReadonlyArray<HttpCase> = [
   ...memoryHttp,
   ...memoryAllowed,
+  ...emptyKeysHttp,
   ...repositoryHttp,
   ...loggingHttp,
 ]
 
-export const extensionsGrpc: ReadonlyArray<GrpcCase> = [...memoryGrpc, ...repositoryGrpc, ...loggingGrpc]
+export const extensionsGrpc: ReadonlyArray<GrpcCase> = [
+  ...memoryGrpc,
+  ...emptyKeysGrpc,
+  ...repositoryGrpc,
+  ...loggingGrpc,
+]

@@ -118,15 +118,15 @@ const refused: ReadonlyArray<HttpCase> = [
     "no JSON",
     "text",
     "{",
-    { status: 500, error: /^failed to parse the request JSON buffer/, tag: "MalformedRequest" },
+    { status: 400, error: /^failed to parse the request JSON buffer/, tag: "MalformedRequest" },
     "C15",
   ),
-  once("no object", "text", "[]", { status: 500, error: /^Unable to parse/, tag: "MalformedRequest" }, "C15"),
+  once("no object", "text", "[]", { status: 400, error: /^Unable to parse/, tag: "MalformedRequest" }, "C15"),
   once(
     "an element of another kind",
     "single_int32",
     '{"X":["a"]}',
-    { status: 500, error: /^Unable to parse/, tag: "MalformedRequest" },
+    { status: 400, error: /^Unable to parse/, tag: "MalformedRequest" },
     "C15",
   ),
   once(
@@ -188,7 +188,7 @@ const streams: ReadonlyArray<HttpCase> = [
     body: /^data: \{"error":"the model's own text[^\n]*"\}\n\n$/,
   }),
   stream("what is refused before the model has it is no stream", "counts", '{"X":"a"}', {
-    status: 500,
+    status: 400,
     headers: json,
     error: /^Unable to parse/,
   }),

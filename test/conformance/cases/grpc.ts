@@ -66,8 +66,10 @@ const services: ReadonlyArray<GrpcCase> = [
   rpc("a model", method.modelReady, { name: "simple" }, ok('{"ready":true}'), proves),
   rpc("a version", method.modelReady, { name: "versions", version: "3" }, ok('{"ready":true}'), proves),
   rpc("a model that is not", method.modelReady, { name: "stopped" }, ok("{}"), { ...proves, server: "small" }),
-  rpc("no model", method.modelReady, { name: "no" }, unknownModel, proves),
-  rpc("no version", method.modelReady, { name: "simple", version: "9" }, unknownVersion, proves),
+  rpc("no model", method.modelReady, { name: "no" }, ok("{}"), proves),
+  rpc("no version", method.modelReady, { name: "simple", version: "9" }, ok("{}"), proves),
+  rpc("no version of no model", method.modelReady, { name: "no", version: "1" }, ok("{}"), proves),
+  rpc("no name", method.modelReady, {}, ok("{}"), proves),
   rpc("no number", method.modelReady, { name: "simple", version: "1x" }, wrongVersion, proves),
   rpc(
     "name, version, extensions",
@@ -203,20 +205,28 @@ const contents: ReadonlyArray<GrpcCase> = [
     invalid(/^unexpected explicit tensor data .* of type 'FP32', expected datatype 'FP16'$/),
   ),
   infer(
-    "8-bit integers are cut off",
+    "the ends of 8-bit integers",
     {
       modelName: "single_int8",
-      inputs: [{ name: "X", datatype: "INT8", shape: [2n], contents: { intContents: [257, -129] } }],
+      inputs: [{ name: "X", datatype: "INT8", shape: [2n], contents: { intContents: [127, -128] } }],
     },
-    ok(/"rawOutputContents":\["AX8="\]/),
+    ok(/"rawOutputContents":\["f4A="\]/),
   ),
   infer(
-    "16-bit unsigned integers are cut off",
+    "8-bit integers out of range",
+    {
+      modelName: "single_int8",
+      inputs: [{ name: "X", datatype: "INT8", shape: [2n], contents: { intContents: [1, -129] } }],
+    },
+    invalid(/^unexpected explicit tensor data .*: integer out of range: element 1 is -129, expected INT8$/),
+  ),
+  infer(
+    "16-bit unsigned integers out of range",
     {
       modelName: "single_uint16",
       inputs: [{ name: "X", datatype: "UINT16", shape: [1n], contents: { uintContents: [65537] } }],
     },
-    ok(/"rawOutputContents":\["AQA="\]/),
+    invalid(/^unexpected explicit tensor data .*: integer out of range: element 0 is 65537, expected UINT16$/),
   ),
   infer(
     "an extent beyond 2^53",

@@ -76,7 +76,7 @@ const framing: ReadonlyArray<GrpcCase> = [
     { chunks: [frame(message(), 1)] },
     { code: GrpcCode.INTERNAL },
   ),
-  grpcCase("a flag that is none", { chunks: [frame(message(), 2)] }, { code: GrpcCode.INTERNAL }, "C22", normalServer),
+  grpcCase("an invalid flag", { chunks: [frame(message(), 2)] }, { code: GrpcCode.INTERNAL }, "C22", normalServer),
   grpcCase(
     "bytes that are no message",
     { chunks: [frame(Uint8Array.of(0xff, 0xff, 0xff))] },
@@ -113,7 +113,7 @@ const compressed: ReadonlyArray<GrpcCase> = [
     "C29",
   ),
   grpcCase(
-    "an encoding that nobody knows",
+    "an unknown encoding",
     { chunks: [frame(message(), 1)], headers: { "grpc-encoding": "snappy" } },
     { code: GrpcCode.UNIMPLEMENTED },
     "C29",

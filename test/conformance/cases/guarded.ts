@@ -100,7 +100,7 @@ const parameters: ReadonlyArray<HttpCase> = [
     { "X-Forward-A": "1", Other: "2" },
     `${own}; x-forward-a: string 1`,
   ),
-  forwarded("a header is none where nothing is forwarded", { "X-Forward-A": "1" }, own, "normal"),
+  forwarded("a header is not a parameter without forwarding", { "X-Forward-A": "1" }, own, "normal"),
   http(
     "a header with a reserved name",
     { path: "/v2/models/asked/infer", headers: { priority: "1" }, body },

@@ -2,7 +2,7 @@
 import type { Tag } from "@nereid/core/Errors"
 import type { InferCase } from "../Case.ts"
 import { codes } from "../Codes.ts"
-import { type Element, type Encoding, type Parameters, tensor } from "../InferRequest.ts"
+import { binaryEncodings, type Element, type Encoding, type Parameters, tensor } from "../InferRequest.ts"
 import { failure } from "../Models.ts"
 
 const x = (shape: ReadonlyArray<number>, elements: ReadonlyArray<Element>) => tensor("X", "FP32", shape, elements)
@@ -48,6 +48,24 @@ const classification: ReadonlyArray<InferCase> = [
     texts: ["inf:2", "-inf:1", "nan:0"],
   }),
   classes("with a label", [1, 1], [1], 1n, { shape: [1, 1], texts: ["1:0:dog"] }, "CLASS"),
+  {
+    name: "classes: of a row with more than 1,000,000 elements, not even one",
+    proves: ["C20"],
+    request: {
+      model: "single_int8",
+      inputs: [
+        tensor(
+          "X",
+          "INT8",
+          [1_000_001],
+          Array.from({ length: 1_000_001 }, () => 1),
+        ),
+      ],
+      outputs: [{ name: "X", parameters: { classification: 1n } }],
+    },
+    expected: { tag: "InvalidRequest", error: "classification output tensor too large" },
+    as: binaryEncodings,
+  },
   ...["TEXT", "HALF"].map((output): InferCase => ({
     name: `classes: none of ${output}`,
     proves: ["C20"],
@@ -119,7 +137,7 @@ const failures: ReadonlyArray<InferCase> = [
     expected: { tag, error: failure },
   })),
   {
-    name: "a model that fails with an error of its own",
+    name: "a model that fails with another error",
     proves: ["C5"],
     request: { model: "fail", inputs: [tensor("TAG", "BYTES", [1], ["other"])] },
     expected: {

@@ -170,11 +170,22 @@ const wrong: ReadonlyArray<HttpCase> = [
   ...wrongMethods.map(([method, path]) =>
     http(`${method} ${path}`, { method, path, body: "" }, error(405, "Method Not Allowed"), { proves: ["C5"] }),
   ),
-  http(
-    "an answer to HEAD has no body",
-    { method: "HEAD", path: "/v2/health/live" },
-    { status: 405, body: "" },
-    { proves: ["C5"] },
+  ...(
+    [
+      ["/v2/health/live", 200],
+      ["/v2/models/simple", 200],
+      ["/v2/models/no", 404],
+      ["/v2/models/simple/infer", 405],
+    ] as const
+  ).map(([path, status]) =>
+    http(
+      `HEAD ${path} is answered as GET, without a body`,
+      { method: "HEAD", path },
+      { status, body: "" },
+      {
+        proves: ["C5"],
+      },
+    ),
   ),
 ]
 

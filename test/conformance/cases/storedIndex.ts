@@ -21,7 +21,7 @@ const indexGrpc = (name: string, ready: boolean, expected: RegExp, ...proves: Re
 const readyEntry = part('{"name":"fixed","version":"1","state":"READY","reason":""}')
 const readyMessage = part('{"name":"fixed","version":"1","state":"READY"}')
 
-/** Of a model that is not there, whose reason is a part of the one that the index has. */
+/** For an unavailable model; `reason` is a part of the reason in the index. */
 const brokenEntry = (name: string, found: (typeof broken)[string]): RegExp => {
   const version = versionOf(found)
   const head = `{"name":"${name}",${version === undefined ? "" : `"version":"${version}",`}"state":"UNAVAILABLE","reason":"`

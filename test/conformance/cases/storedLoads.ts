@@ -4,6 +4,7 @@ import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type Claim, type GrpcCase, type GrpcExpected, type HttpCase, type HttpExpected, http, rpc } from "../Case.ts"
 import { addSub } from "../../fixtures/onnx.ts"
+import type { BrokenModel } from "../BrokenModel.ts"
 import { broken } from "../StoredRefusals.ts"
 import { escaped, on } from "./stored.ts"
 
@@ -24,8 +25,12 @@ interface Refusal {
 const traversal = (name: string) =>
   `invalid model name '${name}', model name must not contain path traversal characters`
 
-const loadFailed = (model: string, { reason }: { readonly reason: string | RegExp }): RegExp =>
-  new RegExp(`^load failed for model '${model}': .*(${reason instanceof RegExp ? reason.source : escaped(reason)})`)
+const loadFailed = (model: string, { reason, isUnreadable = false }: BrokenModel): RegExp => {
+  const prefix = isUnreadable
+    ? `failed to load '${model}', failed to poll from model repository`
+    : `load failed for model '${model}'`
+  return new RegExp(`^${prefix}: .*(${reason instanceof RegExp ? reason.source : escaped(reason)})`)
+}
 
 const file = addSub("FP32", ["n", 2])
 
@@ -39,7 +44,7 @@ const refusals: ReadonlyArray<Refusal> = [
     internal: true,
     proves: ["A6.load.unknown"],
   },
-  ...(["..", "a/b", "a\\b", "../fixed"] as const).flatMap((model) =>
+  ...(["..", " ..", ". ", "a/b", "a\\b", "../fixed"] as const).flatMap((model) =>
     (["load", "unload"] as const).map((operation): Refusal => ({
       name: `the name ${model}`,
       model,
@@ -48,6 +53,13 @@ const refusals: ReadonlyArray<Refusal> = [
       proves: ["A6.name.traversal"],
     })),
   ),
+  ...(["load", "unload"] as const).map((operation): Refusal => ({
+    name: "a name of spaces",
+    model: "  ",
+    operation,
+    error: "Model name cannot be empty. Please enter a valid name to deploy.",
+    proves: ["A6.name.traversal"],
+  })),
   ...Object.entries(broken).map(([model, found]): Refusal => ({
     name: `again: ${model}`,
     model,
@@ -60,7 +72,7 @@ const refusals: ReadonlyArray<Refusal> = [
     model: "no_onnx",
     operation: "load",
     error:
-      /^load failed for model 'no_onnx': version 1 is at UNAVAILABLE state: .* is not an ONNX model: its bytes are cut short, or of another format;$/,
+      /^load failed for model 'no_onnx': version 1 is at UNAVAILABLE state: .* is not an ONNX model: the file is truncated or has another format;$/,
     proves: ["A6.load.failure.version"],
   },
   {
@@ -76,15 +88,23 @@ const refusals: ReadonlyArray<Refusal> = [
     model: "fixed",
     operation: "load",
     parameters: { config: "{" },
-    error: /^load failed for model 'fixed': Invalid config override: /,
+    error: /^failed to load 'fixed', failed to poll from model repository: Invalid config override: /,
     proves: ["A6.config.no-json"],
+  },
+  {
+    name: "a configuration with a duplicate field",
+    model: "fixed",
+    operation: "load",
+    parameters: { config: '{"max_batch_size":0,"max_batch_size":0}' },
+    error: /^failed to load 'fixed', failed to poll from model repository: Invalid config override: .*"max_batch_size"/,
+    proves: ["A6.config.duplicate-field"],
   },
   {
     name: "a configuration with a field that there is not",
     model: "fixed",
     operation: "load",
     parameters: { config: '{"foo":1}' },
-    error: /^load failed for model 'fixed': Invalid config override: .*"foo"/,
+    error: /^failed to load 'fixed', failed to poll from model repository: Invalid config override: .*"foo"/,
     proves: ["A6.config.unknown-field"],
   },
   {
@@ -93,7 +113,7 @@ const refusals: ReadonlyArray<Refusal> = [
     operation: "load",
     parameters: { config: '{"name":"other"}' },
     error:
-      "load failed for model 'fixed': unexpected directory name 'fixed' for model 'other', directory name must equal model name",
+      "failed to load 'fixed', failed to poll from model repository: unexpected directory name 'fixed' for model 'other', directory name must equal model name",
     proves: ["A6.config.other-name"],
   },
   {
@@ -118,7 +138,8 @@ const refusals: ReadonlyArray<Refusal> = [
     model: "fixed",
     operation: "load",
     parameters: { "file:1/model.onnx": file },
-    error: "load failed for model 'fixed': override model directory requires the parameter 'config'",
+    error:
+      "failed to load 'fixed', failed to poll from model repository: override model directory requires the parameter 'config'",
     proves: ["A6.files.need-config"],
   },
   {
@@ -127,7 +148,7 @@ const refusals: ReadonlyArray<Refusal> = [
     operation: "load",
     parameters: { config: "{}", "file:../x/1/model.onnx": file },
     error:
-      "load failed for model 'fixed': invalid file '../x/1/model.onnx', which is not below the directory of model 'fixed'",
+      "failed to load 'fixed', failed to poll from model repository: invalid file '../x/1/model.onnx', which is not below the directory of model 'fixed'",
     proves: ["A6.files.outside"],
   },
   {
@@ -148,12 +169,20 @@ const refusals: ReadonlyArray<Refusal> = [
     proves: ["A6.files.type"],
   },
   {
+    name: "a file of the request that is not a model",
+    model: "fixed",
+    operation: "load",
+    parameters: { config: "{}", "file:1/model.onnx": Buffer.from("no model") },
+    error: /^load failed for model 'fixed': version 1 is at UNAVAILABLE state: 1\/model\.onnx is not an ONNX model: /,
+    proves: ["A6.load.failure.version"],
+  },
+  {
     name: "a script",
     model: "fixed",
     operation: "load",
     parameters: { config: '{"backend":"nereid"}', "file:1/model.js": Buffer.from("export default {}") },
     error:
-      "load failed for model 'fixed': a script is loaded from a repository, never from files that come with a request",
+      "failed to load 'fixed', failed to poll from model repository: a script cannot be loaded from the files of a request",
     proves: ["A12.script.files"],
   },
   {
@@ -226,11 +255,11 @@ const loading = (name: string, body: string, expected: HttpExpected, ...proves: 
   http(`load: ${name}`, { path: "/v2/repository/models/fixed/load", body }, expected, on("C32", "C33", ...proves))
 
 const cannotChange: ReadonlyArray<HttpCase> = [
-  loading("in no JSON", "{", { status: 500, error: /^failed to parse/ }, "A1.load.body"),
+  loading("in no JSON", "{", { status: 400, error: /^failed to parse/ }, "A1.load.body"),
   loading(
-    "parameters that are none",
+    "invalid parameters",
     '{"parameters":[]}',
-    { status: 500, error: /^Unable to parse 'parameters'/ },
+    { status: 400, error: /^Unable to parse 'parameters'/ },
     "A1.load.body",
   ),
   loading("a file that is no base64", '{"parameters":{"config":"{}","file:1/model.onnx":"*"}}', {

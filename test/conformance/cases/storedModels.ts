@@ -3,6 +3,7 @@ import type { Tag } from "@nereid/core/Errors"
 import type { Claim, InferCase } from "../Case.ts"
 import { type Element, type Tensor, tensor } from "../InferRequest.ts"
 import { numeric, versions } from "../StoredModels.ts"
+import { storedAnswers } from "./storedAnswers.ts"
 import { storedScripts } from "./storedScripts.ts"
 
 const stored = { server: "stored" } as const
@@ -328,6 +329,7 @@ export const storedModels: ReadonlyArray<InferCase> = [
   ...optional,
   strings,
   classes,
+  ...storedAnswers,
   ...storedScripts,
   ...Object.entries(policies).flatMap(policy),
   ...absent,

@@ -66,7 +66,7 @@ const httpCase = (parameter: "priority" | "timeout", value: string, expected: Ht
 
 const parametersHttp: ReadonlyArray<HttpCase> = (["priority", "timeout"] as const).flatMap((name) => [
   ...['"1"', "-1", "1.5", "true"].map((value) =>
-    httpCase(name, value, { status: 500, error: `Unable to parse '${name}': ${number}` }),
+    httpCase(name, value, { status: 400, error: `Unable to parse '${name}': ${number}` }),
   ),
   httpCase(name, "18446744073709551615", { status: 200 }),
 ])

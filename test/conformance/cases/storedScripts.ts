@@ -13,6 +13,7 @@ const argumentsCase: InferCase = {
     "A12.script.outputs",
     "A12.script.timeout",
     "A12.script.arguments",
+    "A12.script.tools",
     "A11.parameters.script",
   ),
   name: "a script has all that a request has",
@@ -86,7 +87,7 @@ const failures: ReadonlyArray<InferCase> = [
     "answers by nothing",
     "nothing",
     "ExecutionFailed",
-    /returned 0 results to a batch of 1 requests/,
+    /returned 0 results for a batch of 1 requests/,
     "A12.script.count",
   ),
 ]

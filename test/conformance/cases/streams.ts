@@ -100,7 +100,7 @@ const inOrder: ReadonlyArray<GrpcCase> = [
     ],
   }),
   on(
-    "a request that cannot be read is an error of its own",
+    "an unreadable request is a separate error",
     "C26",
     [
       frame(

@@ -48,9 +48,9 @@ export const traceHttp: ReadonlyArray<HttpCase> = [
   refused('{"trace_rate":"x"}', 400, "Unable to parse 'trace_rate', got: x"),
   refused('{"trace_count":"-2"}', 400, /^Unable to parse 'trace_count', value is out of range/),
   refused('{"trace_level":["NONE"]}', 400, "Unable to parse 'trace_level', got: NONE"),
-  refused('{"trace_rate":1}', 500, /^Unable to parse 'trace_rate': attempt to access JSON non-string as string/),
-  refused('{"trace_level":"OFF"}', 500, /^Unable to parse 'trace_level': attempt to access JSON non-array as array/),
-  refused("{", 500, /^failed to parse the request JSON buffer/),
+  refused('{"trace_rate":1}', 400, /^Unable to parse 'trace_rate': attempt to access JSON non-string as string/),
+  refused('{"trace_level":"OFF"}', 400, /^Unable to parse 'trace_level': attempt to access JSON non-array as array/),
+  refused("{", 400, /^failed to parse the request JSON buffer/),
   refused('{"trace_x":"1"}', 400, /trace_x/),
 ]
 
@@ -84,7 +84,7 @@ export const traceGrpc: ReadonlyArray<GrpcCase> = [
     proves,
   ),
   rpc(
-    "a rate that is none",
+    "an invalid rate",
     traceSetting,
     { settings: { trace_rate: { value: ["x"] } } },
     { code: GrpcCode.INVALID_ARGUMENT, message: "Unable to parse 'trace_rate', got: x" },

@@ -260,7 +260,7 @@ const sizes: ReadonlyArray<InferCase> = [
   ),
 ]
 
-/** Every other datatype in the place of the right one. */
+/** Every other datatype instead of the declared one. */
 const wrongDatatypes: ReadonlyArray<InferCase> = [...datatypes, "STRING", "int32", "", "FP8", "__proto__"]
   .filter((datatype) => datatype !== "INT32")
   .map((datatype) => {

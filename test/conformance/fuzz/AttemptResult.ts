@@ -1,6 +1,5 @@
 /** The result of a fuzzing attempt, compared with the expected one: its outputs, or an error of the protocol. */
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
-import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { grpcOutputs, httpOutputs, streamReply } from "../ResponseComparison.ts"
 import { codes } from "../Codes.ts"
 import { bytesOf } from "../Elements.ts"
@@ -70,7 +69,11 @@ export const printed = (of: Tensor): string => {
   return `${of.name} ${of.datatype}[${of.shape}] ${bytes.toString("hex")}`
 }
 
-const statuses: ReadonlySet<number> = new Set(Object.values(codes).map(({ http }) => http))
+/** Those of errors, that of a wrong extent, and that of an unknown encoding. */
+const statuses: ReadonlySet<number> = new Set([...Object.values(codes).map(({ http }) => http), 500, 415])
+
+/** The only mistake of a caller with status 500. */
+const wrongExtent = /^Unable to parse 'shape': attempt to access JSON non-unsigned-integer as unsigned-integer/
 
 export const overHttp = (one: Attempt, response: HttpReply): AttemptResult => {
   const { status, headers, body } = response
@@ -82,9 +85,9 @@ export const overHttp = (one: Attempt, response: HttpReply): AttemptResult => {
     problem: `${label}: ${status} ${text.slice(0, 300)}`,
     counted: "not",
   })
-  if (!statuses.has(status)) return problem("a status that is none of the protocol's")
+  if (!statuses.has(status)) return problem("a status outside the protocol")
   if (refusal === "" || headers.get("content-type") !== "application/json") return problem("no error as JSON")
-  if (status === 500 && headers.get(tagHeader) !== "MalformedRequest") return problem("a failure of the server")
+  if (status === 500 && !wrongExtent.test(refusal)) return problem("a failure of the server")
   return judge(one, { ok: false, refusal }, () => [])
 }
 

@@ -37,7 +37,7 @@ const withParameter = (request: InferRequest, name: string, value: Parameters[st
   parameters: { ...request.parameters, [name]: value },
 })
 
-/** Its bytes fixed, whatever else is changed. */
+/** A field with unchanged bytes. */
 const frozen = (input: Tensor): Tensor => ({ ...input, elements: [], bytes: bytesOf(input) })
 
 /** Beyond what an earlier change was to show, its elements would only take memory. */

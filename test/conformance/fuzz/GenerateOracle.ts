@@ -4,7 +4,7 @@
  */
 import { bytesOf } from "../Elements.ts"
 import type { Tensor } from "../InferRequest.ts"
-import { checkKnown, dataOf, stringOf } from "./HttpOracle.ts"
+import { checkKnown, dataOf, membersOf, stringOf } from "./HttpOracle.ts"
 import type { JsonTree } from "./JsonTree.ts"
 import { contractOf, deserved, type ReceivedTensor, refuse } from "./Verdict.ts"
 
@@ -21,12 +21,10 @@ export const outputsOf = (tree: JsonTree, model: string, version: string): Reado
     const array: JsonTree = value.kind === "array" ? value : { kind: "array", elements: [value] }
     inputs.push({ ...head, bytes: bytesOf({ ...head, elements: dataOf(array, head) }) })
   }
-  if (tree.kind !== "object") return refuse("no object")
-  for (const [key, value] of tree.members) {
+  for (const [key, value] of membersOf(tree)) {
     if (key === "id") stringOf(value)
     else if (key !== "parameters") take(key, value)
-    else if (value.kind === "object") for (const [name, nested] of value.members) take(name, nested)
-    else refuse("parameters are no object")
+    else for (const [name, nested] of membersOf(value)) take(name, nested)
   }
   return deserved({ model, version, inputs, outputs: [] }, true)
 }
@@ -34,7 +32,7 @@ export const outputsOf = (tree: JsonTree, model: string, version: string): Reado
 const checkParameter = (name: string, value: JsonTree): void => {
   if (value.kind === "object" || value.kind === "array" || (value.kind === "word" && value.text === "null"))
     refuse(name)
-  if (value.kind === "number" && /[0-9]/.test(value.text) && !Number.isFinite(Number(value.text))) refuse("too big")
+  if (value.kind === "number" && !Number.isFinite(Number(value.text))) refuse("too big, or NaN")
   checkKnown(name, value)
 }
 

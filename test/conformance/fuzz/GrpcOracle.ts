@@ -12,6 +12,8 @@ import {
 import { bytesOf } from "../Elements.ts"
 import type { GrpcCall } from "../GrpcConnection.ts"
 import type { Element, Tensor } from "../InferRequest.ts"
+import { ranges } from "./HttpOracle.ts"
+import { selected } from "./ProtobufTree.ts"
 import { deserved, type ReceivedTensor, refuse } from "./Verdict.ts"
 
 /** @throws Refusal where it deserves no outputs */
@@ -35,7 +37,7 @@ export const outputsOf = ({ chunks, headers = {} }: GrpcCall): ReadonlyArray<Ten
 
 const decoded = (bytes: Uint8Array): ModelInferRequest => {
   try {
-    return fromBinary(ModelInferRequestSchema, bytes)
+    return fromBinary(ModelInferRequestSchema, selected(ModelInferRequestSchema, bytes))
   } catch {
     return refuse("no message")
   }
@@ -74,6 +76,10 @@ const typed = (contents: InferTensorContents, datatype: string): Uint8Array => {
   const own = Object.hasOwn(fields, datatype) ? fields[datatype] : undefined
   for (const field of allFields) if (field !== own && contents[field].length > 0) refuse("contents of another datatype")
   const elements: ReadonlyArray<Element> = own === undefined ? [] : contents[own]
+  const range = ranges.get(datatype)
+  const fits = (element: Element) =>
+    range === undefined || (BigInt(Number(element)) >= range[0] && BigInt(Number(element)) <= range[1])
+  if (/^U?INT(8|16)$/.test(datatype) && !elements.every(fits)) refuse("out of range")
   return bytesOf({ name: "", datatype, shape: [], elements })
 }
 

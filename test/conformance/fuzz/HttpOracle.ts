@@ -52,6 +52,7 @@ const decompressed = (encoding: string, body: Buffer): Buffer => {
 }
 
 const document = (tree: JsonTree, tail: Buffer, model: string, version: string): ReadonlyArray<Tensor> => {
+  checkNumbers(tree, ["inputs", "data"])
   const id = member(tree, "id")
   if (id !== undefined) stringOf(id)
   const parameters = parametersOf(member(tree, "parameters"), "request")
@@ -91,9 +92,25 @@ const outputOf = (output: JsonTree, binaryOutputs: boolean): ReceivedOutput => {
   return { name, asJson, classification: Number(integerOf(classification)) }
 }
 
-/** Of a member that stands twice the first counts. */
-const member = (tree: JsonTree, name: string): JsonTree | undefined =>
-  tree.kind === "object" ? tree.members.find(([key]) => key === name)?.[1] : refuse("no object")
+/** Only in the data of tensors, under these keys, are there NaN and infinities. */
+const checkNumbers = (tree: JsonTree, [key, ...keys]: ReadonlyArray<string>): void => {
+  if (tree.kind === "number" && !/[0-9]/.test(tree.text)) refuse("NaN")
+  if (tree.kind === "array") for (const element of tree.elements) checkNumbers(element, [])
+  if (tree.kind !== "object") return
+  for (const [name, value] of tree.members) {
+    if (name !== key) checkNumbers(value, [])
+    else if (keys.length > 0 && value.kind === "array") for (const one of value.elements) checkNumbers(one, keys)
+  }
+}
+
+/** Members, each once. */
+export const membersOf = (tree: JsonTree): ReadonlyMap<string, JsonTree> => {
+  if (tree.kind !== "object") return refuse("no object")
+  const members = new Map(tree.members)
+  return members.size === tree.members.length ? members : refuse("twice")
+}
+
+const member = (tree: JsonTree, name: string): JsonTree | undefined => membersOf(tree).get(name)
 
 const elementsOf = (tree: JsonTree): ReadonlyArray<JsonTree> => {
   if (tree.kind !== "array") return refuse("no array")
@@ -120,7 +137,7 @@ const unsignedOf = (tree: JsonTree): bigint => {
   return value >= 0n ? value : refuse("negative")
 }
 
-/** A "-0" is no digit and more, and so no extent. */
+/** "-0" is not an unsigned number, and so not an extent. */
 const extentOf = (tree: JsonTree): bigint =>
   tree.kind === "number" && /^[0-9]+$/.test(tree.text) ? BigInt(tree.text) : refuse("no extent")
 
@@ -129,14 +146,13 @@ const known = /^(binary_data|binary_data_size|classification|shared_memory_.*)$/
 
 const parametersOf = (tree: JsonTree | undefined, owner: "request" | "tensor"): ReadonlyMap<string, JsonTree> => {
   if (tree === undefined) return new Map()
-  if (tree.kind !== "object") return refuse("parameters")
   const found = new Map<string, JsonTree>()
-  for (const [name, value] of tree.members) {
+  for (const [name, value] of membersOf(tree)) {
     const isScalar =
       value.kind === "string" || value.kind === "number" || (value.kind === "word" && value.text !== "null")
     if (!isScalar && (owner === "request" || known.test(name))) refuse("parameter")
     if (value.kind === "number" && /[0-9]/.test(value.text) && !Number.isFinite(Number(value.text))) refuse("too big")
-    if (isScalar && !found.has(name)) found.set(name, value)
+    if (isScalar) found.set(name, value)
   }
   return found
 }
@@ -149,7 +165,7 @@ export const checkKnown = (name: string, value: JsonTree): void => {
   else if (name === "sequence_id" && value.kind === "string" && value.bytes.length > 128) refuse("too long")
 }
 
-const ranges: ReadonlyMap<string, readonly [bigint, bigint]> = new Map(
+export const ranges: ReadonlyMap<string, readonly [bigint, bigint]> = new Map(
   [8n, 16n, 32n, 64n].flatMap((bits) => [
     [`INT${bits}`, [-(2n ** (bits - 1n)), 2n ** (bits - 1n) - 1n]] as const,
     [`UINT${bits}`, [0n, 2n ** bits - 1n]] as const,

@@ -1,12 +1,13 @@
 /**
- * JSON as a tree that keeps what `JSON.parse` loses: members that stand twice, the text of numbers, the bytes of
- * strings. A second parser of the protocol's JSON, for the tests alone: recursive, slow, and strict.
+ * JSON as a tree that keeps what `JSON.parse` loses: members that stand twice, the text of numbers, NaN. A second
+ * parser of the protocol's JSON, for the tests alone: recursive, slow, and strict.
  */
+import { isUtf8 } from "node:buffer"
 
 export type JsonTree =
   | { readonly kind: "object"; readonly members: ReadonlyArray<readonly [string, JsonTree]> }
   | { readonly kind: "array"; readonly elements: ReadonlyArray<JsonTree> }
-  /** Bytes as the characters of Latin-1; UTF-8 where they are text. */
+  /** Bytes of UTF-8 as the characters of Latin-1. */
   | { readonly kind: "string"; readonly bytes: string }
   | { readonly kind: "number"; readonly text: string }
   | { readonly kind: "word"; readonly text: "true" | "false" | "null" }
@@ -43,6 +44,7 @@ export const parse = (bytes: Uint8Array): JsonTree => {
     space()
     // oxlint-disable-next-line no-control-regex -- JSON forbids control characters in strings
     const found = match(/"((?:[^"\\\u0000-\u001f]|\\[^])*)"/y) ?? fail()
+    if (!isUtf8(Buffer.from(found[1] ?? "", "latin1"))) fail()
     return (found[1] ?? "").replaceAll(/\\(?:u([0-9a-fA-F]{4})(?:\\u([0-9a-fA-F]{4}))?|([^]))/g, unescape)
   }
   const unescape = (

@@ -3,7 +3,7 @@ import { bytesOf, widths } from "../Elements.ts"
 import type { Tensor } from "../InferRequest.ts"
 import { type Contract, contracts, isUtf8, type Spec, strings } from "./Contract.ts"
 
-/** A request as it was read from what was sent, with nothing known to be right. */
+/** A request as decoded from the sent bytes, not yet validated. */
 export interface Received {
   readonly model: string
   readonly version: string

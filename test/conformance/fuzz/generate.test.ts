@@ -4,7 +4,6 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { elementOf } from "../ResponseComparison.ts"
 import { Connections } from "../Connections.ts"
 import { bytesOf } from "../Elements.ts"
@@ -85,7 +84,7 @@ const problemOf = ({ outputs, path }: Attempt, { status, headers, body }: HttpRe
   if (typeof document !== "object" || document === null) return `no object: ${text}`
   if ("error" in document) {
     if (status === 200) return `an error with status 200: ${text}`
-    if (status === 500 && headers.get(tagHeader) !== "MalformedRequest") return `a failure of the server: ${text}`
+    if (status === 500) return `a failure of the server: ${text}`
     return outputs === undefined ? undefined : `refused what is valid: ${status} ${text}`
   }
   if (outputs === undefined) return `answered what is not valid: ${text}`

@@ -1,7 +1,7 @@
 /**
  * Fuzzing below the protocol: conversations as bytes, including headers and frames, with random changes. Each uses a
- * separate connection, which the client then half-closes. The server need not answer, but each connection must end,
- * replies must be valid, and the server must stay healthy.
+ * separate connection, which the client then half-closes. Over HTTP/1.1 the server must answer, over HTTP/2 it need
+ * not; each connection must end, replies must be valid, and the server must stay healthy.
  */
 import { connect } from "node:net"
 import { assert, layer } from "@effect/vitest"
@@ -85,11 +85,12 @@ const gracePeriod = 50
 const converse = (port: number, bytes: Uint8Array, last?: Uint8Array): Promise<Buffer> => {
   let back = Buffer.alloc(0)
   const closed = new Promise<Buffer>((resolve) => {
+    let timer: NodeJS.Timeout | undefined
     const socket = connect(port, "127.0.0.1", () => {
-      if (last === undefined) socket.end(bytes)
-      else socket.write(Buffer.concat([bytes, last]))
+      if (last === undefined) return void socket.end(bytes)
+      socket.write(Buffer.concat([bytes, last]))
+      timer = setTimeout(() => socket.end(), gracePeriod)
     })
-    const timer = setTimeout(() => socket.end(), gracePeriod)
     socket.on("data", (chunk: Buffer) => {
       back = Buffer.concat([back, chunk])
       if (back.includes(ping)) socket.end()
@@ -103,15 +104,23 @@ const converse = (port: number, bytes: Uint8Array, last?: Uint8Array): Promise<B
   return within(10_000, "the end of a connection whose caller has sent all", closed)
 }
 
-/** Statuses that a caller can be answered with here; 500 only for a document that cannot be read. */
-const statuses = new Set(["100", "200", "400", "404", "405", "408", "417", "431", "500", "501", "503"])
+/** Statuses that a caller can be answered with here; 500 only for an extent that is not an unsigned integer. */
+const statuses = new Set(["100", "102", "200", "400", "404", "405", "408", "415", "417", "431", "500", "501", "503"])
 
-const problemOf = (version: "HTTP/1.1" | "HTTP/2", back: Buffer): string | undefined => {
+const problemOf = (version: "HTTP/1.1" | "HTTP/2", sent: Uint8Array, back: Buffer): string | undefined => {
   const text = back.toString("latin1")
   if (/internal error/i.test(text)) return text
-  if (version === "HTTP/2" || text === "") return undefined
+  if (version === "HTTP/2") return undefined
+  // The client has ended its side, and still has an answer to whatever it has sent.
+  if (text === "") return isAnswered(sent) ? "no answer" : undefined
   const found = [...text.matchAll(/HTTP\/1\.1 ([0-9]{3})/g)].map(([, status = ""]) => status)
   return text.startsWith("HTTP/1.1 ") && found.every((status) => statuses.has(status)) ? undefined : text
+}
+
+/** Whether bytes are more than the start of a preface, for whose end the server waits. */
+const isAnswered = (sent: Uint8Array): boolean => {
+  const text = Buffer.from(sent).toString("latin1").trim()
+  return !"PRI * HTTP/2.0".startsWith(text)
 }
 
 layer(Connections.layer, { excludeTestServices: true })("fuzzing below the protocol", (it) => {
@@ -133,7 +142,8 @@ layer(Connections.layer, { excludeTestServices: true })("fuzzing below the proto
           const run = async (index: number): Promise<string | undefined> => {
             const random = Random.of(seed, index)
             const last = version === "HTTP/2" ? encodeFrame(Type.PING, 0, 0, ping) : undefined
-            const problem = problemOf(version, await converse(port, make(random), last))
+            const bytes = make(random)
+            const problem = problemOf(version, bytes, await converse(port, bytes, last))
             return problem && `${index}: ${problem}`
           }
           const problems = yield* Effect.promise(async () => {

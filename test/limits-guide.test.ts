@@ -1,0 +1,215 @@
+/** The guide on limits: its values are those of the code, its flags exist, and the refusals are as it says. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { Client } from "@nereid/client"
+import { type Errors, Model, Tensor } from "@nereid/core"
+import { Server } from "@nereid/server"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { nereid, root } from "./Program.ts"
+
+const guide = readFileSync(join(root, "docs/guides/limits.md"), "utf8")
+
+/** Cells of the rows of all tables, by the first cell. */
+const rows = new Map(
+  [...guide.matchAll(/^\| (.*) \|$/gm)].map(([, row = ""]) => {
+    const [limit = "", byDefault = "", option = ""] = row.split(" | ")
+    return [limit, { byDefault, option }] as const
+  }),
+)
+
+/** The guide's rows, and the code that each value comes from: the first group is a number or a duration. */
+const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegExp]> = [
+  ["HTTP body", "server/src/FrontEnds.ts", /maxInputSize = ([^,]+),/],
+  ["HTTP body after decompression", "server/src/http/HttpServer.ts", /maxInputSize = ([^,]+),/],
+  ["gRPC message", "server/src/FrontEnds.ts", /maxMessageSize = ([^}]+) }/],
+  ["rate of a request body, over 10 seconds", "server/src/limit/ReceiveRate.ts", /minRate = (.*)/],
+  ["response that the client does not read", "server/src/FrontEnds.ts", /sendTimeout \?\? "(.*?)"/],
+  [
+    "client that has ended its side of an HTTP/1.1 connection, in a response that [cannot be probed](differences-from-triton.md#clients-that-end-their-side)",
+    "server/src/FrontEnds.ts",
+    /sendTimeout \?\? "(.*?)"/,
+  ],
+  ["calls of `Health/Watch` at a time", "server/src/grpc/HealthService.ts", /maxWatchers = (.*)/],
+  ["pipelined requests of an HTTP/1.1 connection at a time", "server/src/port/HttpListener.ts", /maxPipelined = (.*)/],
+  ["cancelled calls of a gRPC connection", "server/src/grpc/ResetBudget.ts", /burst = (.*)/],
+  ["chunks of an HTTP body without a length", "server/src/http/HttpBody.ts", /maxChunks = (.*)/],
+  [
+    "bytes that a client may still send after the refusal of its body over HTTP/1.1",
+    "server/src/port/LingeringClose.ts",
+    /lingerBytes = (.*)/,
+  ],
+  ["JSON arrays inside arrays", "core/src/codec/json/JsonElements.ts", /maxDepth = (.*)/],
+  [
+    "inputs, outputs, parameters or dims of a JSON request, each",
+    "core/src/codec/json/JsonMembers.ts",
+    /maxElements = (.*)/,
+  ],
+  [
+    "elements of one row of an output whose classes are requested",
+    "core/src/wire/Classification.ts",
+    /maxElements = (.*)/,
+  ],
+  [
+    "classes of the classification extension, all rows of an output",
+    "core/src/wire/Classification.ts",
+    /maxClasses = (.*)/,
+  ],
+  [
+    "body of a settings request (`/v2/logging`, `/v2/trace/setting`)",
+    "server/src/http/HttpSettings.ts",
+    /maxBodySize = (.*)/,
+  ],
+  ["requests in a model's queue, per priority level", "core/src/model/QueuePolicy.ts", /defaultMaxQueueSize = (.*)/],
+  ["requests in flight inside an ensemble", "core/src/ensemble/Ensemble.ts", /defaultMaxInflight = (.*)/],
+  ["bytes of a response cache", "core/src/cache/ResponseCache.ts", /defaultMaxBytes = (.*)/],
+  ["requests in flight on one `ModelStreamInfer`", "server/src/grpc/InferStream.ts", /maxPending = (.*)/],
+  ["bytes of these requests", "server/src/grpc/InferStream.ts", /maxBytes = (.*)/],
+  ["responses that wait for a slow reader, per stream", "server/src/grpc/InferStream.ts", /maxReady = (.*)/],
+  ["memory of open calls without their messages", "server/src/grpc/SessionCalls.ts", /callSize = (.*)/],
+  ["streams of one gRPC connection", "server/src/grpc/GrpcHttp2.ts", /maxConcurrentStreams = (.*)/],
+  ["bytes that a client may send ahead, per stream", "server/src/grpc/GrpcHttp2.ts", /streamWindow = (.*)/],
+  ["bytes that a client may send ahead, per connection", "server/src/grpc/GrpcHttp2.ts", /connectionWindow = (.*)/],
+  ["connections of each port, except that of metrics", "server/src/FrontEnds.ts", /maxConnections = ([^,]+),/],
+  ["connections of the metrics port", "server/src/metrics/MetricsServer.ts", /maxConnections = (.*)/],
+  ["idle HTTP connection", "server/src/port/HttpListener.ts", /keepAliveTimeout = (.*)/],
+  [
+    "TLS handshake, and the first bytes on a port for both protocols",
+    "server/src/port/HttpListener.ts",
+    /greetingTimeoutMillis = ([\d_]+)/,
+  ],
+  ["gRPC message that does not become complete", "server/src/grpc/GrpcServer.ts", /receiveTimeoutMillis = ([^,]+),/],
+  ["replaced or unloaded model: its requests", "core/src/lifecycle/CodeModels.ts", /defaultDrain = "(.*)"/],
+  ["restarts in a row of an ONNX or worker thread", "core/src/instance/Supervisor.ts", /defaultTimes = (.*)/],
+  ["pause before the first restart", "core/src/instance/Supervisor.ts", /defaultDelay = "(.*)"/],
+  ["start of a worker's handler", "worker/src/Worker.ts", /millis\("startTimeout", "(.*)"\)/],
+  ["batch of a worker that no caller waits for", "worker/src/Worker.ts", /millis\("cancelTimeout", "(.*)"\)/],
+  ["finalizers of a worker", "worker/src/Worker.ts", /millis\("stopTimeout", "(.*)"\)/],
+  ["batch in shared memory of an ONNX thread", "onnx/src/Slots.ts", /maxSlotBytes = (.*)/],
+  ["instances of a model in `config.pbtxt`", "repository/src/config/InstanceGroupCheck.ts", /maxInstances = (.*)/],
+  ["`.onnx` file, without weights in other files", "onnx/src/file/ModelSize.ts", /maxModelBytes = (.*)/],
+  ["file with labels", "repository/src/directory/ModelDirectory.ts", /maxLabelBytes = (.*)/],
+  ["file with an input for a warm-up", "repository/src/plan/ModelWarmUp.ts", /maxSampleBytes = (.*)/],
+  ["script or module of a model", "repository/src/script/Script.ts", /maxModuleBytes = (.*)/],
+  ["entries of a model's directory, and those below it", "onnx/src/file/FileCall.ts", /maxEntries = (.*)/],
+  ["file system call of a load", "onnx/src/file/FilePool.ts", /stallTimeoutMillis = (.*)/],
+  ["file system calls at a time", "onnx/src/file/FilePool.ts", /maxThreads = (.*)/],
+  ["file system calls that wait", "onnx/src/file/FilePool.ts", /maxQueued = (.*)/],
+  ["file system calls that never returned", "onnx/src/file/FilePool.ts", /maxStalled = (.*)/],
+  ["`config.pbtxt`", "repository/src/directory/ModelDirectory.ts", /maxFileBytes = (.*)/],
+  ["pixels of a picture", "image/src/Pixels.ts", /maxPixels = (.*)/],
+  ["time to decode a picture", "image/src/Pixels.ts", /maxSeconds = (.*)/],
+  ["series of one metric of a model", "core/src/metrics/MetricFamily.ts", /maxSeries = (.*)/],
+  ["JSON of a declared error", "core/src/wire/ErrorHeaders.ts", /maxDocumentLength = (.*)/],
+  ["regions of system shared memory", "server/src/memory/SystemSharedMemory.ts", /maxRegions = ([^,]+),/],
+  ["log lines that wait for a slow disk", "server/src/log/LogSink.ts", /maxPendingBytes = (.*)/],
+  ["calls in flight", "client/src/channel/ClientOptions.ts", /maxInFlight = ([^,]+),/],
+  ["response", "client/src/channel/ClientOptions.ts", /maxResponseSize = ([^,]+),/],
+  ["connecting", "client/src/channel/ClientOptions.ts", /connectTimeout = "(.*?)"/],
+  ["chunks of a large batch in flight", "core/src/call/ChunkedCall.ts", /defaultConcurrentChunks = (.*)/],
+]
+
+const units: Readonly<Record<string, number>> = {
+  "": 1,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  milliseconds: 1,
+  millis: 1,
+  seconds: 1000,
+  minute: 60_000,
+}
+
+/** The number that a cell or a duration begins with, in bytes or milliseconds: "64 MiB", "75 seconds", "1 minute". */
+const measured = (text: string): number => {
+  const [, number = "", unit = ""] = /^([\d,]+)(?: ([A-Za-z]+))?/.exec(text) ?? []
+  return Number(number.replaceAll(",", "")) * (units[unit] ?? 1)
+}
+
+/** The value of a product of literals, such as `64 * 2 ** 20`. */
+const evaluated = (expression: string): number =>
+  expression
+    .replaceAll("_", "")
+    .split(/(?<!\*) \* (?!\*)/)
+    .map((factor) => factor.split(" ** ").map(Number))
+    .reduce((product, [base = Number.NaN, exponent = 1]) => product * base ** exponent, 1)
+
+it.each(sources)("%s", (limit, file, pattern) => {
+  const [, found = ""] = pattern.exec(readFileSync(join(root, "packages", file), "utf8")) ?? []
+  const value = /[a-z]/.test(found) ? measured(found) : evaluated(found)
+  const row = rows.get(limit)
+  expect(value).toBeGreaterThan(0)
+  // Durations of the code are milliseconds, except for one in seconds.
+  const inMillis = file === "image/src/Pixels.ts" && limit.startsWith("time") ? value * 1000 : value
+  expect(measured(row?.byDefault ?? ""), `${limit}: ${row?.byDefault}`).toBe(inMillis)
+})
+
+it("every row with a value is one of these, or has no limit by default", () => {
+  const held = new Set(sources.map(([limit]) => limit))
+  const others = [...rows].filter(([limit, { byDefault }]) => !held.has(limit) && /^[\d]/.test(byDefault))
+  // `drainTimeout`, whose flag has the default, and 0 for two that are off.
+  expect(others.map(([limit]) => limit)).toEqual([
+    "rows of a batch",
+    "wait for a fuller batch",
+    // Node's own.
+    "HTTP request that does not become complete",
+    "stop: requests in flight",
+  ])
+})
+
+it("its flags exist, with their defaults", { timeout: 60_000 }, async () => {
+  const { output } = await nereid("serve", "--help").ended
+  const flags = guide.match(/--[a-z][\w-]+/g) ?? []
+  expect(flags.length).toBeGreaterThan(5)
+  expect(flags.filter((flag) => !output.includes(`${flag} `))).toEqual([])
+  expect(output).toMatch(/--exit-timeout-secs [^]*?\(default 30\)/)
+})
+
+class Slow extends Model.Service<Slow>()("slow", {
+  inputs: { x: Tensor.FP32(-1) },
+  outputs: { y: Tensor.FP32(-1) },
+  maxBatchSize: 1,
+  batching: { maxQueueSize: 1 },
+}) {}
+
+describe("a limit that is reached", () => {
+  const start = (
+    options: Pick<Server.ServerOptions, "drainTimeout" | "maxInFlightSize" | "maxInputSize" | "maxMessageSize">,
+  ) =>
+    Server.start(
+      [Slow],
+      Model.each(Slow, () => Effect.never),
+      { ...options, http: 0, grpc: 0, metrics: false },
+    )
+
+  const post = async (port: number, count: number, shape = [1, count]) => {
+    const inputs = [{ name: "x", datatype: "FP32", shape, data: Array(count).fill(0) }]
+    const url = `http://localhost:${port}/v2/models/slow/infer`
+    const response = await fetch(url, { method: "POST", body: JSON.stringify({ inputs }) })
+    return [response.status, response.headers.get("nereid-error")]
+  }
+
+  it("a body, a message and a number of rows above their limits", async () => {
+    await using server = await start({ maxInputSize: 1000, maxMessageSize: 1000 })
+    expect(await post(server.http.port, 1000)).toEqual([400, "InvalidRequest"])
+    expect(await post(server.http.port, 2, [2, 1])).toEqual([400, "InvalidRequest"])
+    await using slow = await Client.connect(Slow, { url: `grpc://localhost:${server.grpc.port}` })
+    const x = Tensor.make("FP32", [1000], new Float32Array(1000))
+    await expect(slow.infer({ x })).rejects.toMatchObject({ _tag: "InvalidRequest" } satisfies { _tag: Errors.Tag })
+  })
+
+  it("requests beyond the memory of all, and beyond the queue", async () => {
+    await using small = await start({ maxInFlightSize: 1000 })
+    expect(await post(small.http.port, 1000)).toEqual([503, "QueueFull"])
+    await using server = await start({ drainTimeout: 0 })
+    await using slow = await Client.connect(Slow, { url: `grpc://localhost:${server.grpc.port}` })
+    const x = Tensor.make("FP32", [1], new Float32Array(1))
+    const controller = new AbortController()
+    // One may run and one may wait, so at least one of three is too many.
+    const three = [1, 2, 3].map(() => slow.infer({ x }, { signal: controller.signal }))
+    await expect(Promise.race(three)).rejects.toMatchObject({ _tag: "QueueFull" })
+    controller.abort()
+    await Promise.allSettled(three)
+    await expect(slow.infer({ x }, { timeout: "10 millis" })).rejects.toMatchObject({ _tag: "DeadlineExceeded" })
+  })
+})
