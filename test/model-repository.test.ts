@@ -225,6 +225,8 @@ it("a model in code may load another one as it begins, whatever is loaded at the
     const loads = await Promise.all([first, ...names].map((name) => post(`repository/models/${name}/load`)))
     expect(loads).toEqual(loads.map(() => ({ status: 200, body: undefined })))
   }
+  for (const name of names) await post(`repository/models/${name}/unload`)
+  expect(await post("repository/models/both/load")).toEqual({ status: 200, body: undefined })
   expect(await response("both")).toBe(5)
 })
 

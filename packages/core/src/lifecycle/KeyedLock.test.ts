@@ -196,6 +196,75 @@ describe("a change within a change", () => {
     }),
   )
 
+  it.effect("goes on where an outer change holds its name and waits for the other: that one begins again", () =>
+    Effect.gen(function* () {
+      const { lock, hold, log } = yield* harness
+      const gate = yield* Deferred.make<void>()
+      const nested = lock.hold(
+        ["b"],
+        Effect.sync(() => log.push("nested")),
+      )
+      const outer = yield* Effect.forkChild(lock.hold(["c"], Effect.andThen(Deferred.await(gate), nested)), {
+        startImmediately: true,
+      })
+      const both = yield* hold("both", ["b", "c"])
+      const next = yield* hold("next", ["b"])
+      expect(log).toEqual([])
+      yield* Deferred.succeed(gate, undefined)
+      yield* next.end
+      yield* Fiber.join(outer)
+      yield* both.end
+      expect(log).toEqual(["+next", "-next", "nested", "+both", "-both"])
+    }),
+  )
+
+  it.effect("takes its turn with a name that the outer one shares, and is refused one of those around it", () =>
+    Effect.gen(function* () {
+      const { lock, log } = yield* harness
+      const turn = (label: string, name: string) =>
+        lock.hold(
+          [name],
+          Effect.gen(function* () {
+            log.push(`+${label}`)
+            yield* Effect.yieldNow
+            log.push(`-${label}`)
+            return yield* Effect.flip(lock.hold([name], Effect.void))
+          }),
+        )
+      const turns = Effect.all([turn("first", "a"), turn("second", "a"), turn("b", "b")], { concurrency: "unbounded" })
+      yield* lock.holdAll(new Set(["a", "b"]), () =>
+        Effect.map(turns, (failures) => {
+          expect(failures.map(({ message }) => message)).toEqual([refused("a"), refused("a"), refused("b")])
+          return undefined
+        }),
+      )
+      expect(log).toEqual(["+first", "+b", "-first", "+second", "-b", "-second"])
+    }),
+  )
+
+  it.effect("keeps a shared name where it outlives the outer one", () =>
+    Effect.gen(function* () {
+      const { lock, hold, log } = yield* harness
+      const gate = yield* Deferred.make<void>()
+      const work = Effect.andThen(
+        Deferred.await(gate),
+        Effect.sync(() => log.push("nested")),
+      )
+      const outer = yield* Effect.forkChild(
+        lock.holdAll(new Set(["a"]), () =>
+          Effect.as(Effect.forkDetach(lock.hold(["a"], work), { startImmediately: true }), undefined),
+        ),
+        { startImmediately: true },
+      )
+      const next = yield* hold("next", ["a"])
+      expect(log).toEqual([])
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(outer)
+      yield* next.end
+      expect(log).toEqual(["nested", "+next", "-next"])
+    }),
+  )
+
   it.effect("that outlives the outer one stands alone", () =>
     Effect.gen(function* () {
       const { lock } = yield* harness

@@ -158,7 +158,8 @@ export class LoadTask {
       const cycle = order.cycles.get(name)
       const plan = cycle === undefined ? one.source.plan : Effect.fail(failure(cycle))
       const loading = Effect.andThen(this.#catalogue.model(name).load({ ...one.source, plan }), one.loaded)
-      return Effect.map(Effect.result(loading), (loaded) => {
+      // Code of another model of the ensemble may load this one as it begins.
+      return Effect.map(Effect.result(this.#lifecycle.change([name], loading)), (loaded) => {
         this.results.set(name, loaded)
       })
     }
