@@ -25,8 +25,10 @@ export const besideCalls: Attack = {
     session.destroy()
     const failed = outcomes.filter(({ status }) => status !== "0")
     if (failed.length > 0) {
-      const reason = target.program.output.split("\n").at(-2) ?? ""
-      throw new Error(`${failed.length} of ${outcomes.length} calls failed with ${failed[0]?.status}: ${reason}`)
+      const first = outcomes.findIndex(({ status }) => status !== "0")
+      const closed = await target.actions("stream_resets")
+      const place = `the first one was call ${first}; connections closed for their resets: ${closed}`
+      throw new Error(`${failed.length} of ${outcomes.length} calls failed with ${failed[0]?.status}; ${place}`)
     }
     return `${outcomes.length} calls answered, ${cancelled} cancelled`
   },

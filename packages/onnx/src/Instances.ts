@@ -7,7 +7,7 @@ import type { Fields } from "@nereid/core/internal/model/Field"
 import type { Instance } from "@nereid/core/internal/instance/Instance"
 import type * as InstanceSet from "@nereid/core/internal/instance/InstanceSet"
 import * as Supervisor from "@nereid/core/internal/instance/Supervisor"
-import { Effect, type Scope } from "effect"
+import { type Duration, Effect, type Scope } from "effect"
 import { fileURLToPath } from "node:url"
 import * as ModelSource from "./ModelSource.ts"
 import * as OnnxLoadError from "./OnnxLoadError.ts"
@@ -42,6 +42,11 @@ export interface OnnxOptions {
   readonly providers?: SessionPlan.Providers
   /** Limits on restarting a worker thread that has died. */
   readonly restart?: Supervisor.RestartOptions
+  /**
+   * Time without batches after which an instance ends its thread and frees its memory, at the latest after twice this
+   * time. The next batch waits until the thread has started and loaded the file again. Default: threads never end.
+   */
+  readonly idleTimeout?: Duration.Input | undefined
 }
 
 /** Options of one session, whose instance and providers are already decided. */
@@ -62,7 +67,8 @@ export const source = Effect.fnUntraced(function* (
   const reason =
     wrongCount(options) ??
     SessionPlan.providersProblem("providers", options.providers) ??
-    Supervisor.wrongRestart(options.restart)
+    Supervisor.wrongRestart(options.restart) ??
+    Supervisor.wrongIdleTimeout(options.idleTimeout)
   if (reason !== undefined) return yield* OnnxLoadError.make(definition.name, file, reason)
   const { weightFiles } = yield* checked(definition, file)
   const { plan, providers } = SessionPlan.make(definition, options.instances, options.providers)
@@ -96,7 +102,8 @@ export const session = (
     Effect.mapError((reason) => OnnxLoadError.make(definition.name, sessionSettings.file, reason)),
     Effect.andThen(WorkerInstance.start({ name, definition, session: sessionSettings, spawn })),
   )
-  return Supervisor.make({ name, concurrency: () => Slots.slotCount, start, restart: options.restart ?? {} })
+  const { restart = {}, idleTimeout } = options
+  return Supervisor.make({ name, concurrency: () => Slots.slotCount, start, restart, idleTimeout })
 }
 
 /** Returns an error message if a numeric option is invalid, otherwise undefined. */

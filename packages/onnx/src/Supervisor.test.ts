@@ -6,7 +6,7 @@ import type { Request } from "@nereid/core/internal/request/Request"
 import { noParameters } from "@nereid/core/internal/request/Request"
 import type { InferenceError } from "@nereid/core/Errors"
 import type { ExecutionResult, Instance, InstanceStatus } from "@nereid/core/internal/instance/Instance"
-import { Effect, Exit, Result } from "effect"
+import { type Duration, Effect, Exit, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { rmSync } from "node:fs"
 import { Worker } from "node:worker_threads"
@@ -50,6 +50,7 @@ const throws = diesWithBatch(`throw new Error("out of luck")`)
 const supervised = Effect.fnUntraced(function* (
   spawns: readonly [Spawn, ...Array<Spawn>],
   restart: RestartOptions = {},
+  idleTimeout?: Duration.Input,
 ) {
   const path = yield* file(slow(64, 2))
   const threads: Array<Worker> = []
@@ -58,7 +59,7 @@ const supervised = Effect.fnUntraced(function* (
     threads.push(thread)
     return thread
   }
-  const [instance] = yield* instances(Slow.definition, { file: path, restart }, next)
+  const [instance] = yield* instances(Slow.definition, { file: path, restart, idleTimeout }, next)
   return { instance: instance!, threads, path }
 })
 
@@ -97,6 +98,21 @@ it.effect("an idle thread that dies is started again after the first delay", () 
     yield* becomes(instance, "available")
     assert.lengthOf(threads, 2)
     assert.equal(yield* responses(instance), 2)
+  }),
+)
+
+it.effect("a thread that is idle for the timeout ends, and the next batch starts another one", () =>
+  Effect.gen(function* () {
+    const { instance, threads } = yield* supervised([spawn], {}, "1 minute")
+    assert.equal(yield* responses(instance), 2)
+    const ended = Effect.promise(() => new Promise((resolve) => threads[0]?.once("exit", resolve)))
+    const ending = yield* Effect.forkChild(ended, { startImmediately: true })
+    yield* TestClock.adjust("2 minutes")
+    yield* Fiber.join(ending)
+    assert.equal(instance.status(), "available")
+    assert.lengthOf(threads, 1)
+    assert.deepEqual(yield* Effect.all([responses(instance), responses(instance)], { concurrency: 2 }), [2, 2])
+    assert.lengthOf(threads, 2)
   }),
 )
 

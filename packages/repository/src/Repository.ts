@@ -44,6 +44,11 @@ export interface Options {
   /** Maximum batch size, in rows, of a model that supports batching and whose configuration sets none. Default 4. */
   readonly defaultMaxBatchSize?: number
   /**
+   * Time without batches after which an ONNX model ends the threads of its instances and frees their memory; the next
+   * batch starts them. The parameter `idle_timeout_seconds` of a configuration overrides it. Default 0: never.
+   */
+  readonly idleTimeout?: Duration.Input
+  /**
    * Serves the versions of a model that can be loaded although others cannot. Requests without a version then reach an
    * older version than intended. Default false: the load of the model fails as a whole.
    */

@@ -47,6 +47,7 @@ it.effect.each([
   ["--model-repository=/a --strict-model-config=true", { autoComplete: false }],
   ["--model-repository=/a --backend-config=onnxruntime,default-max-batch-size=16", { defaultMaxBatchSize: 16 }],
   ["--model-repository=/a --backend-config=default-max-batch-size=0", { defaultMaxBatchSize: 0 }],
+  ["--model-repository=/a --backend-config=onnxruntime,idle-timeout=60", { idleTimeout: "60 seconds" }],
   ["--exit-on-error=false", undefined],
 ] as const)("%s", ([line, expected]) =>
   Effect.gen(function* () {
@@ -74,6 +75,7 @@ it.effect.each([
   ),
   ["--backend-config=onnxruntime,default-max-batchsize=4", "Expected: onnxruntime,default-max-batch-size=4"],
   ["--backend-config=python", "Expected: onnxruntime,default-max-batch-size=4"],
+  ["--backend-config=onnxruntime,idle-timeout=1h", "Expected: an integer from 0 to 86400"],
   ["--backend-config=onnxruntime,default-max-batch-size=-1", "Expected: an integer from 0 to 2147483647"],
 ] as const)("%s is refused", ([line, message]) =>
   Effect.gen(function* () {

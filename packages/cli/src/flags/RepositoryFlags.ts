@@ -7,8 +7,11 @@ import { Effect, Result } from "effect"
 import { CliError, type Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 
-/** Setting of `--backend-config`: the default batch size of the one backend, or the text of a foreign setting. */
-type BackendSetting = { readonly defaultMaxBatchSize: number } | { readonly foreign: string }
+/** Setting of `--backend-config`: an option of the one backend, or the text of a foreign setting. */
+type BackendSetting =
+  | { readonly defaultMaxBatchSize: number }
+  | { readonly idleTimeout: `${number} seconds` }
+  | { readonly foreign: string }
 
 const parseBackendSetting: FlagKind.Parse<BackendSetting> = (text) => {
   const [, backend = "", setting = "", value = ""] = /^(?:([^,=]*),)?([^,=]+)=(.*)$/.exec(text) ?? []
@@ -17,7 +20,11 @@ const parseBackendSetting: FlagKind.Parse<BackendSetting> = (text) => {
     const parsed = FlagKind.parseInteger({ minimum: 0, maximum: 2 ** 31 - 1 })(value)
     return Result.map(parsed, (defaultMaxBatchSize) => ({ defaultMaxBatchSize }))
   }
-  return Result.fail("onnxruntime,default-max-batch-size=4 (the only supported setting)")
+  if (setting === "idle-timeout") {
+    const parsed = FlagKind.parseInteger({ minimum: 0, maximum: 86_400 })(value)
+    return Result.map(parsed, (seconds) => ({ idleTimeout: `${seconds} seconds` }))
+  }
+  return Result.fail("onnxruntime,default-max-batch-size=4 or onnxruntime,idle-timeout=60")
 }
 
 export const flags = {
@@ -68,7 +75,7 @@ export const flags = {
     {
       takes: "onnxruntime,setting=value",
       description:
-        "Setting default-max-batch-size: maximum rows per batch of models that can batch but do not configure it; other backends are ignored",
+        "Settings default-max-batch-size: maximum rows per batch of models that can batch but do not configure it; idle-timeout: seconds after which idle models free their threads (0 never); other backends are ignored",
     },
     parseBackendSetting,
   ),

@@ -1,10 +1,12 @@
 /**
  * An instance that survives the executor of its batches, such as a worker thread. If the executor dies, only its
- * batches fail. It restarts with increasing delays, until it dies or fails to start too often in a row. The owner
- * starts and stops the executor.
+ * batches fail. It restarts with increasing delays, until it dies or fails to start too often in a row. The executor may
+ * also end while it is idle; the next batch starts it again. The owner starts and stops the executor.
  */
 import type { Batch } from "../batch/Batch.ts"
 import type { Instance, InstanceStatus, Interrupt, Settle } from "./Instance.ts"
+import { Unavailable } from "../error/InferenceError.ts"
+import { IdleBatches } from "./IdleBatches.ts"
 import { Deferred, Duration, Effect, Exit, Option, Result } from "effect"
 
 /** Limits on restarting an instance that has died. */
@@ -34,6 +36,8 @@ export interface SupervisorOptions<W extends Supervised, E extends { readonly me
   /** A worker that has started; not to be interrupted. */
   readonly start: Effect.Effect<W, E, R>
   readonly restart: RestartOptions
+  /** Time without batches after which the worker ends, until the next batch. Default: it never ends. */
+  readonly idleTimeout?: Duration.Input | undefined
 }
 
 const defaultTimes = 5
@@ -50,22 +54,33 @@ export const wrongRestart = (options: RestartOptions = {}): string | undefined =
   return `restart.delay must be a finite time of at least 0, but ${String(delay)} was given`
 }
 
+/** The problem with an idle timeout; undefined if it is valid. */
+export const wrongIdleTimeout = (timeout: Duration.Input | undefined): string | undefined => {
+  if (timeout === undefined) return undefined
+  const millis = Option.getOrUndefined(Option.map(Duration.fromInput(timeout), Duration.toMillis))
+  if (millis !== undefined && millis > 0 && Number.isFinite(millis)) return undefined
+  return `idleTimeout must be a finite time above 0, but ${String(timeout)} was given`
+}
+
 /** The first start is part of this: its failure is the caller's. The scope's end stops the worker and waits for it. */
 export const make = Effect.fnUntraced(function* <W extends Supervised, E extends { readonly message: string }, R>({
   name,
   concurrency,
   start,
   restart: options,
+  idleTimeout,
 }: SupervisorOptions<W, E, R>) {
   const { times = defaultTimes, delay = defaultDelay } = options
   const firstDelay = Duration.toMillis(delay)
   // Set by the start itself: an interruption that waited for it keeps the next line of this function from being
   // reached.
-  let worker!: W
-  const begin = Effect.map(start, (started) => {
-    worker = started
-  })
-  yield* Effect.acquireRelease(begin, () => Effect.suspend(() => worker.stop))
+  let worker: W | undefined
+  const begin = Effect.tap(start, (started) =>
+    Effect.sync(() => {
+      worker = started
+    }),
+  )
+  const first = yield* Effect.acquireRelease(begin, () => Effect.suspend(() => worker?.stop ?? Effect.void))
   let status: InstanceStatus = "available"
   let restarts = 0
 
@@ -80,21 +95,42 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
       yield* Effect.sleep(firstDelay * 2 ** restarts)
       restarts += 1
       const started = yield* begin.pipe(Effect.result, Effect.uninterruptible)
-      if (Result.isSuccess(started)) return true
+      if (Result.isSuccess(started)) return started.success
       yield* Effect.logWarning(
         `Instance ${name} failed to restart (${restarts} of ${times}): ${started.failure.message}`,
       )
     }
-    return false
+    return undefined
+  })
+
+  /** Waits for the next batch, and returns a worker for it; the error of the start if there is none. */
+  const wake = Effect.gen(function* () {
+    worker = undefined
+    yield* idle.nextBatch
+    const started = yield* begin.pipe(Effect.result, Effect.uninterruptible)
+    if (Result.isSuccess(started)) idle.awake()
+    else idle.fail(new Unavailable({ message: `instance ${name} failed to start: ${started.failure.message}` }))
+    return started
   })
 
   const supervise = Effect.gen(function* () {
-    for (;;) {
-      const reason = yield* Deferred.await(worker.exited)
-      if (worker.wasEnded) restarts = 0
-      become("restarting")
-      yield* Effect.logWarning(`The worker thread of instance ${name} died: ${reason}`)
-      if (!(yield* restart)) break
+    for (let current: W | undefined = first; ;) {
+      const reason: string = yield* Deferred.await(current.exited)
+      if (idle.isAsleep) {
+        const woken: Result.Result<W, E> = yield* wake
+        if (Result.isSuccess(woken)) {
+          current = woken.success
+          continue
+        }
+        become("restarting")
+        yield* Effect.logWarning(`Instance ${name} failed to start: ${woken.failure.message}`)
+      } else {
+        if (current.wasEnded) restarts = 0
+        become("restarting")
+        yield* Effect.logWarning(`The worker thread of instance ${name} died: ${reason}`)
+      }
+      current = yield* restart
+      if (current === undefined) break
       become("available")
       yield* Effect.logInfo(`Instance ${name} has restarted`)
     }
@@ -102,18 +138,33 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
     yield* Effect.logError(`Instance ${name} has failed permanently after ${times} restarts in a row`)
   })
 
+  const execute: Instance["execute"] = (batch, settle) => {
+    if (worker === undefined) throw new Error(`Instance ${name} has no worker. This is a bug.`)
+    return worker.execute(batch, (exit) => {
+      if (Exit.isSuccess(exit)) restarts = 0
+      settle(exit)
+    })
+  }
+  const idle = new IdleBatches(execute)
   const instance: Instance = {
     name,
     concurrency: concurrency(),
     // A thread may have ended before its supervisor has noticed.
-    status: () => (status === "available" && !worker.isAlive ? "restarting" : status),
+    status: () => (status === "available" && !idle.isAsleep && worker?.isAlive !== true ? "restarting" : status),
     onStatusChange: () => {},
-    execute: (batch, settle) =>
-      worker.execute(batch, (exit) => {
-        if (Exit.isSuccess(exit)) restarts = 0
-        settle(exit)
-      }),
+    execute: idleTimeout === undefined ? execute : idle.execute,
   }
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => idle.fail(new Unavailable({ message: `instance ${name} is stopping` }))),
+  )
   yield* Effect.forkScoped(supervise, { startImmediately: true })
+  if (idleTimeout !== undefined) {
+    const endIfIdle = Effect.suspend(() => {
+      if (status !== "available" || idle.isAsleep || !idle.checkIdle()) return Effect.void
+      idle.sleep()
+      return Effect.andThen(Effect.logDebug(`Instance ${name} is idle: its thread ends`), worker?.stop ?? Effect.void)
+    })
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(idleTimeout), endIfIdle)))
+  }
   return instance
 })

@@ -2,7 +2,7 @@
  * Catalogue of the models in the repository's directories: their paths, whether they may be loaded, and changes since
  * the last scan. Repository.ts decides when to load them.
  */
-import { Effect, type Scope } from "effect"
+import { Duration, Effect, type Scope } from "effect"
 import { identity } from "effect/Function"
 import { join, resolve } from "node:path"
 import type { Unavailable } from "@nereid/core/Errors"
@@ -23,6 +23,7 @@ export interface CatalogueOptions {
   readonly configName?: string
   readonly autoComplete?: boolean
   readonly defaultMaxBatchSize?: number
+  readonly idleTimeout?: Duration.Input
   readonly partialModelLoad?: boolean
 }
 
@@ -184,7 +185,7 @@ export class Catalogue implements LoadedCatalogue {
     config: string | undefined,
     isForeign: boolean,
   ): Effect.Effect<ModelSource> {
-    const { configName, autoComplete = true, defaultMaxBatchSize = 4 } = this.#options
+    const { configName, autoComplete = true, defaultMaxBatchSize = 4, idleTimeout = 0 } = this.#options
     const [path, other] = paths
     const problem = this.#codeModels.has(name)
       ? "a model of this name is also defined in code"
@@ -199,7 +200,7 @@ export class Catalogue implements LoadedCatalogue {
       const plan = Effect.flatMap(Effect.fromResult(read), (found) =>
         ModelPlan.make(
           found,
-          { autoComplete, defaultMaxBatchSize, gpus: this.#gpus },
+          { autoComplete, defaultMaxBatchSize, idleSeconds: Duration.toSeconds(idleTimeout), gpus: this.#gpus },
           config === undefined ? undefined : { config, isForeign },
         ),
       )

@@ -1,5 +1,5 @@
 /** Configurations that are refused, each with its message. */
-import { Result } from "effect"
+import { Duration, Result } from "effect"
 import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
 import { describe, expect, it } from "vitest"
 import * as ConfigCheck from "./ConfigCheck.ts"
@@ -220,7 +220,7 @@ describe("on a machine with GPUs 0 and 1", () => {
     const config = parse(`instance_group { kind: KIND_GPU gpus: 1 } optimization { execution_accelerators {
       gpu_execution_accelerator { name: "cuda" parameters { key: "cudnn_conv_algo_search" value: "1" } } } }`)
     const filled = ConfigDefaults.filled(config, gpus)
-    expect(Result.isSuccess(OnnxParameters.options(filled, "m.onnx"))).toBe(true)
+    expect(Result.isSuccess(OnnxParameters.options(filled, "m.onnx", 0))).toBe(true)
     const { instances } = InstancePlan.make("m", "1", InstanceGroups.options(filled))
     expect(instances.map(({ details }) => OnnxParameters.providers(filled, details))).toEqual([
       [{ name: "cuda", deviceId: 1 }],
@@ -230,10 +230,23 @@ describe("on a machine with GPUs 0 and 1", () => {
     ])
   })
 
+  it.each([
+    ["", 0, undefined],
+    ["", 60, "60 seconds"],
+    ["5", 60, "5 seconds"],
+    ["0", 60, undefined],
+  ] as const)("idle_timeout_seconds '%s' overrides the server's %i", (text, ofServer, timeout) => {
+    const config = parse(`parameters { key: "idle_timeout_seconds" value { string_value: "${text}" } }`)
+    const { idleTimeout } = Result.getOrThrow(OnnxParameters.options(config, "m.onnx", ofServer))
+    expect(idleTimeout).toEqual(timeout === undefined ? undefined : Duration.fromInputUnsafe(timeout))
+  })
+
   it("refuses an unavailable accelerator", () => {
     const problemOf = (kind: string, name: string) => {
       const text = `optimization { execution_accelerators { ${kind}_execution_accelerator { name: "${name}" } } }`
-      return Result.getOrThrow(Result.flip(OnnxParameters.options(ConfigDefaults.filled(parse(text), gpus), "m.onnx")))
+      return Result.getOrThrow(
+        Result.flip(OnnxParameters.options(ConfigDefaults.filled(parse(text), gpus), "m.onnx", 0)),
+      )
     }
     expect(problemOf("cpu", "openvino")).toContain("OpenVINO Execution Accelerator is not enabled")
     expect(problemOf("gpu", "x")).toBe("unknown Execution Accelerator 'x' is requested")

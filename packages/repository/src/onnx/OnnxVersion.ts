@@ -19,7 +19,7 @@ import * as RaggedConfig from "./RaggedConfig.ts"
 import * as ReshapedInstance from "./ReshapedInstance.ts"
 
 export const layer = Effect.fnUntraced(function* (
-  { config, file }: VersionPlan.VersionPlan,
+  { config, file, idleSeconds }: VersionPlan.VersionPlan,
   declared: Declaration.RepositoryModelClass,
   serving: Provide.ServingOptions,
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
@@ -48,6 +48,7 @@ export const layer = Effect.fnUntraced(function* (
       flat,
       instances: source(config, model, flat, {
         file,
+        idleSeconds,
         requiredInputs: requiredInputs.map(({ name }) => name),
         weightFiles,
       }),
@@ -62,10 +63,14 @@ const source = Effect.fnUntraced(function* (
   flat: FlatBatch.FlatBatch | undefined,
   {
     file,
+    idleSeconds,
     ...fromFile
-  }: Pick<Instances.InstanceSessionOptions, "requiredInputs" | "weightFiles"> & { readonly file: string },
+  }: Pick<Instances.InstanceSessionOptions, "requiredInputs" | "weightFiles"> & {
+    readonly file: string
+    readonly idleSeconds: number
+  },
 ): Effect.fn.Return<InstanceSet.InstanceSource<LoadFailure, Scope.Scope>, LoadFailure> {
-  const options = yield* Effect.mapError(Effect.fromResult(OnnxParameters.options(config, file)), failure)
+  const options = yield* Effect.mapError(Effect.fromResult(OnnxParameters.options(config, file, idleSeconds)), failure)
   const { name, version, signature, maxBatchSize } = definition
   const inner = Declaration.reshapedDefinition(config, definition)
   const shaped = inner ?? definition

@@ -18,6 +18,8 @@ export interface PlanOptions {
   readonly autoComplete: boolean
   /** Maximum batch size of a model that supports batching and whose configuration sets none. */
   readonly defaultMaxBatchSize: number
+  /** Seconds without batches after which an ONNX model ends its threads, if its configuration has no other; 0: never. */
+  readonly idleSeconds: number
   /** The numbers of the GPUs that there are. */
   readonly gpus: ReadonlyArray<number>
 }
@@ -38,6 +40,8 @@ export interface VersionPlan extends VersionFiles {
   readonly labels: ReadonlyMap<string, ReadonlyArray<string>>
   /** Warm-ups that run before the version takes requests. */
   readonly warmUp: ReadonlyArray<ModelWarmUp.ModelWarmUp>
+  /** The default of PlanOptions. */
+  readonly idleSeconds: number
 }
 
 /**
@@ -49,7 +53,7 @@ export const make = Effect.fnUntraced(function* (
   readNames: Result.Result<ReadonlySet<string>, LoadFailure>,
   path: string,
   given: ModelConfig,
-  { autoComplete, defaultMaxBatchSize, gpus }: PlanOptions,
+  { autoComplete, defaultMaxBatchSize, idleSeconds, gpus }: PlanOptions,
 ): Effect.fn.Return<VersionPlan, LoadFailure> {
   const { version, file } = files
   const withVersion = Effect.mapError(({ message }: LoadFailure) => new LoadFailure({ message, version }))
@@ -67,6 +71,7 @@ export const make = Effect.fnUntraced(function* (
     config,
     labels: yield* labels(config, path),
     warmUp: yield* ModelWarmUp.all(config, path),
+    idleSeconds,
   }
 })
 

@@ -28,7 +28,7 @@ interface Options extends ServingOptions {
 
 /** Dependencies of a script. */
 export interface ScriptEnvironment {
-  readonly plan: Omit<VersionPlan, "warmUp">
+  readonly plan: Omit<VersionPlan, "warmUp" | "idleSeconds">
   readonly declared: RepositoryModelClass
   /** The models that the script may call. */
   readonly models: NamedCalls
@@ -147,7 +147,7 @@ export const load = Effect.fn("Script.load")(function* (
 /** The configuration decides which kind of script it is; one that is known to be of the other kind is refused. */
 const scriptOf = <S extends ModelScript | StreamScript>(
   { default: script }: Module,
-  { file, config }: Omit<VersionPlan, "warmUp">,
+  { file, config }: Omit<VersionPlan, "warmUp" | "idleSeconds">,
 ): Effect.Effect<S, LoadFailure> => {
   if (isScript<S>(script)) {
     const isDecoupled = config.modelTransactionPolicy?.decoupled === true

@@ -41,7 +41,7 @@ export const layer = (
 const failure = ({ reason }: Worker.WorkerLoadError) => new LoadFailure({ message: reason })
 
 /** The start data of a thread. */
-interface ScriptData extends Omit<VersionPlan, "config" | "warmUp"> {
+interface ScriptData extends Omit<VersionPlan, "config" | "warmUp" | "idleSeconds"> {
   /** A message, which as an object could not be cloned. */
   readonly config: Uint8Array
   /** Path of the file without links. */
@@ -51,5 +51,8 @@ interface ScriptData extends Omit<VersionPlan, "config" | "warmUp"> {
 /** Returns the plan of the script in the thread, from the data that `layer` passed. */
 export const planOf = (data: unknown) => {
   const { config, ...others } = data as ScriptData
-  return { ...others, config: fromBinary(ModelConfigSchema, config) } satisfies Omit<VersionPlan, "warmUp">
+  return { ...others, config: fromBinary(ModelConfigSchema, config) } satisfies Omit<
+    VersionPlan,
+    "warmUp" | "idleSeconds"
+  >
 }
