@@ -23,6 +23,7 @@ import { models } from "./cases/models.ts"
 import { outputs } from "./cases/outputs.ts"
 import { routes } from "./cases/routes.ts"
 import { storedConfigsGrpc, storedConfigsHttp } from "./cases/storedConfigs.ts"
+import { storedEnsemblesGrpc, storedEnsemblesHttp } from "./cases/storedEnsembles.ts"
 import { storedModels } from "./cases/storedModels.ts"
 import { storedStreams } from "./cases/storedAnswers.ts"
 import { storedGrpc, storedHttp } from "./cases/storedRepository.ts"
@@ -48,6 +49,7 @@ const httpCases: ReadonlyArray<HttpCase> = [
   ...ensemblesHttp,
   ...storedHttp,
   ...storedConfigsHttp,
+  ...storedEnsemblesHttp,
   ...storedSchedulingHttp,
   ...routes,
   ...json,
@@ -66,6 +68,7 @@ const grpcCases: ReadonlyArray<GrpcCase> = [
   ...storedGrpc,
   ...storedStreams,
   ...storedConfigsGrpc,
+  ...storedEnsemblesGrpc,
   ...storedSchedulingGrpc,
   ...grpc,
   ...grpcFrames,

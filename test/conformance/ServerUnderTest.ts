@@ -32,10 +32,10 @@ const listen = <const M extends ReadonlyArray<Server.AnyModel>>(models: M, optio
 /** One server for both, as its models are many: on two ports, and on one beside them. */
 const stored = Effect.gen(function* () {
   const repository = yield* Layer.build(StoredModels.layer)
-  const served = Server.layer([], { http: free, grpc: free, port: free, metrics: false })
+  const served = Server.layer([], { http: free, grpc: free, port: free, metrics: free })
   const context = yield* Effect.provideContext(Layer.build(served), repository)
-  const { http, grpc, port } = Context.get(context, Server.Server)
-  const on = (ports: { http: number; grpc: number }) => ({ ...ports, metrics: 0 })
+  const { http, grpc, port, metrics } = Context.get(context, Server.Server)
+  const on = (ports: { http: number; grpc: number }) => ({ ...ports, metrics: metrics?.port ?? 0 })
   const [own, one] = [{ http: http?.port ?? 0, grpc: grpc?.port ?? 0 }, port?.port ?? 0]
   return { stored: on(own), storedOnOne: on({ http: one, grpc: one }) }
 })

@@ -9,6 +9,7 @@ import { addSub, type ElementTypeName, initializer, model, node, nonZero, ragged
 import { plus, repository, type RepositoryFixture } from "../fixtures/repository.ts"
 import { configs } from "./StoredConfigs.ts"
 import { echo, fp32, identity, io, one, step, type Stored, tensors } from "./StoredParts.ts"
+import { storedEnsembles } from "./StoredEnsembles.ts"
 import { broken } from "./StoredRefusals.ts"
 import { scheduled } from "./StoredScheduling.ts"
 
@@ -248,6 +249,7 @@ const write = (fixture: RepositoryFixture): void => {
     ...ready,
     ...answers,
     ...ensembles,
+    ...storedEnsembles,
     ...scheduled,
   ]) {
     fixture.write(`${name}/${at}`, file)
@@ -279,7 +281,7 @@ const addingOne = (amount: number): Uint8Array =>
   })
 
 const load = [
-  ...[...ready, ...answers, ...ensembles, ...scheduled].map(({ name }) => name),
+  ...[...ready, ...answers, ...ensembles, ...storedEnsembles, ...scheduled].map(({ name }) => name),
   ...[versioned, broken, configs].flatMap((table) => Object.keys(table)),
 ]
 

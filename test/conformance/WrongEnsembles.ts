@@ -90,6 +90,22 @@ export const wrongEnsembles: Readonly<Record<string, BrokenModel>> = {
     "in ensemble other_shape, ensemble tensor t: inconsistent shape: [-1,1] is inferred from model bare while [-1,3] is inferred from model labelled",
     "A11.ensemble.shape",
   ),
+  reshaped_input: ensemble(
+    chain(simple).replace("dims: 1", "dims: 4 reshape { shape: [ 2, 2 ] }"),
+    "in ensemble reshaped_input, ensemble tensor X: inconsistent shape: [-1,2,2] is inferred from model reshaped_input while [-1,1] is inferred from model bare",
+    "A11.ensemble.shape",
+  ),
+  reshaped_output: ensemble(
+    `platform: "ensemble" ${tensors(fp32, "data_type: TYPE_FP32 dims: 1 reshape { shape: [ 1, 1 ] }")}
+      ensemble_scheduling { ${simple} }`,
+    "in ensemble reshaped_output, ensemble tensor Y: inconsistent shape: [-1,1,1] is inferred from model reshaped_output while [-1,1] is inferred from model bare",
+    "A11.ensemble.shape",
+  ),
+  fewer_rows_and_other_shape: ensemble(
+    chain(step("labelled", { X: "X" }, { Y: "Y" })).replaceAll("dims: 1", "dims: 7"),
+    "ensemble fewer_rows_and_other_shape allows maximum batch size 4, but it contains model labelled which only allows maximum batch size to be 2",
+    "A11.ensemble.batch",
+  ),
   fewer_rows: ensemble(
     chain(step("labelled", { X: "X" }, { Y: "Y" })),
     "ensemble fewer_rows allows maximum batch size 4, but it contains model labelled which only allows maximum batch size to be 2",

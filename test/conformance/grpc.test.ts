@@ -12,6 +12,7 @@ import { grpcFrames } from "./cases/grpcFrames.ts"
 import { guardedGrpc } from "./cases/guarded.ts"
 import { ensemblesGrpc } from "./cases/ensembles.ts"
 import { storedConfigsGrpc } from "./cases/storedConfigs.ts"
+import { storedEnsemblesGrpc } from "./cases/storedEnsembles.ts"
 import { storedStreams } from "./cases/storedAnswers.ts"
 import { storedGrpc } from "./cases/storedRepository.ts"
 import { storedSchedulingGrpc } from "./cases/storedScheduling.ts"
@@ -73,6 +74,7 @@ layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30
     ...storedGrpc,
     ...storedStreams,
     ...storedConfigsGrpc,
+    ...storedEnsemblesGrpc,
     ...storedSchedulingGrpc,
     ...ensemblesGrpc,
   ]) {

@@ -15,6 +15,7 @@ import { jsonElements } from "./cases/jsonElements.ts"
 import { routes } from "./cases/routes.ts"
 import { ensemblesHttp } from "./cases/ensembles.ts"
 import { storedConfigsHttp } from "./cases/storedConfigs.ts"
+import { storedEnsemblesHttp } from "./cases/storedEnsembles.ts"
 import { storedHttp } from "./cases/storedRepository.ts"
 import { storedSchedulingHttp } from "./cases/storedScheduling.ts"
 import { decoupledHttp } from "./cases/streams.ts"
@@ -108,6 +109,7 @@ layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30
     ...generate,
     ...storedHttp,
     ...storedConfigsHttp,
+    ...storedEnsemblesHttp,
     ...storedSchedulingHttp,
     ...ensemblesHttp,
   ]) {

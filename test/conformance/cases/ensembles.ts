@@ -36,6 +36,8 @@ const refusalCase = (name: string, proves: Claim, request: InferRequest, error: 
 
 const pair = (name: string, ...elements: ReadonlyArray<number>) => tensor(name, "INT32", [1, 2], elements)
 
+const noSequence = '"sequence_id":0,"sequence_start":false,"sequence_end":false'
+
 const unknown = "[request id: <id_unknown>] "
 
 export const ensembles: ReadonlyArray<InferCase> = [
@@ -97,7 +99,9 @@ export const ensemblesHttp: ReadonlyArray<HttpCase> = [
     { path: "/v2/models/streaming/generate_stream", body: '{"X":3}' },
     {
       status: 200,
-      body: ["2", "3", "4"].map((y) => `data: {"model_name":"streaming","model_version":"1","Y":${y}}\n\n`).join(""),
+      body: ["2", "3", "4"]
+        .map((y) => `data: {"model_name":"streaming","model_version":"1","Y":${y},${noSequence}}\n\n`)
+        .join(""),
     },
     { ...on, proves: ["C37", "A11.ensemble.decoupled"] },
   ),

@@ -4,6 +4,7 @@ import type { Claim, InferCase } from "../Case.ts"
 import { type Element, type Tensor, tensor } from "../InferRequest.ts"
 import { numeric, versions } from "../StoredModels.ts"
 import { storedAnswers } from "./storedAnswers.ts"
+import { storedEnsembles } from "./storedEnsembles.ts"
 import { storedScripts } from "./storedScripts.ts"
 
 const stored = { server: "stored" } as const
@@ -330,6 +331,7 @@ export const storedModels: ReadonlyArray<InferCase> = [
   strings,
   classes,
   ...storedAnswers,
+  ...storedEnsembles,
   ...storedScripts,
   ...Object.entries(policies).flatMap(policy),
   ...absent,

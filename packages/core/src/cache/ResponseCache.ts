@@ -25,7 +25,7 @@ import { type Cancel, errorPrefix, type Reply, type Request, type Response } fro
 import { copy, ResponseStore } from "./ResponseStore.ts"
 import { levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
 import type { Stage, Submit } from "../scheduler/SubmitPipeline.ts"
-import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
+import type { FailureReason, ModelStatistics } from "../metrics/ModelStatistics.ts"
 import * as MonotonicTime from "../request/MonotonicTime.ts"
 
 /** Options of a model's response cache. */
@@ -47,6 +47,8 @@ export interface ResponseCacheStageOptions extends ResponseCacheOptions {
   /** A number that changes whenever responses to equal requests may change. Default: they never do. */
   readonly epoch?: () => number
   readonly statistics: ModelStatistics
+  /** The reason that a failed request counts under. Default: BACKEND, or OTHER for a model that is not ready. */
+  readonly reasonOf?: (error: InferenceError) => FailureReason
   /** As declared; undefined if requests have neither priorities nor queue timeouts. */
   readonly queueing: Queueing | undefined
 }
@@ -206,7 +208,8 @@ class ResponseCache {
     const early = [...waiting].filter((one) => !late.includes(one))
     waiting.clear()
     this.#restart(key, lane, early)
-    for (const { startedAt } of late.slice(1)) this.#options.statistics.failed(reasonOf(error), now - startedAt)
+    const { statistics, reasonOf = defaultReason } = this.#options
+    for (const { startedAt } of late.slice(1)) statistics.failed(reasonOf(error), now - startedAt)
     this.#reply(
       late.map((waiting) => ({ waiting, outcome: Result.fail(withRequestId(error, executed, waiting.request)) })),
     )
@@ -269,7 +272,7 @@ const withRequestId = (error: InferenceError, executed: Request, request: Reques
   return withMessage(error, errorPrefix(request) + error.message.slice(prefix.length))
 }
 
-const reasonOf = ({ _tag }: InferenceError) =>
+const defaultReason = ({ _tag }: InferenceError): FailureReason =>
   _tag === "Unavailable" || _tag === "ModelNotReady" ? "OTHER" : "BACKEND"
 
 /** How long a request may wait in its queue, in nanoseconds. */

@@ -37,7 +37,9 @@ const addLive = Model.batch(Add, ({ a, b }) => ({
     a.data.map((value, index) => value - (b.data[index] ?? 0)),
   ),
 }))
-const plainLive = Model.each(Plain, ({ x }) => ({ y: x }))
+const plainLive = Model.each(Plain, ({ x }, { setParameter }) =>
+  setParameter("kind", "plain").pipe(Effect.andThen(setParameter("tokens", 2n)), Effect.as({ y: x })),
+)
 const lettersLive = Model.stream(Letters, ({ TEXT }) =>
   Stream.fromIterable(TEXT.data[0] ?? []).pipe(
     Stream.map((letter) => ({ LETTER: Tensor.make("BYTES", [1], [Uint8Array.of(letter)]) })),
@@ -84,6 +86,26 @@ it.effect("a batch has one in front, whether the model batches or not", () =>
     )
     expect(answers?.[0]?.["sum"]).toEqual(Tensor.make("FP32", [2, 1], Float32Array.of(2, 4)))
     expect(answers?.[1]).toEqual({ y: row })
+  }),
+)
+
+it.effect("the parameters of responses come back with the outputs", () =>
+  Effect.gen(function* () {
+    const answers = yield* asking((models) =>
+      Effect.all([
+        models.withParameters.infer("plain", { x: pair(1, 2) }),
+        models.withParameters.inferBatch("plain", { x: Tensor.make("FP32", [1, 2], Float32Array.of(1, 2)) }),
+        Stream.runCollect(
+          models.withParameters.stream("letters", { TEXT: Tensor.make("BYTES", [1], [Uint8Array.of(7, 8)]) }),
+        ),
+      ]),
+    )
+    expect(answers?.[0]).toEqual({ outputs: { y: pair(1, 2) }, parameters: { tokens: 2n, kind: "plain" } })
+    expect(answers?.[1].parameters).toEqual({ tokens: 2n, kind: "plain" })
+    expect(answers?.[2].map(({ outputs: { LETTER }, parameters }) => [LETTER?.bytes.at(-1), parameters])).toEqual([
+      [7, {}],
+      [8, {}],
+    ])
   }),
 )
 

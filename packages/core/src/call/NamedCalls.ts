@@ -5,7 +5,7 @@
 import { Clock, Duration, Effect, type Fiber, Result, Stream } from "effect"
 import { withBatch, withoutBatch } from "../model/BatchedTensors.ts"
 import { callableBy, inheritCaller, callerOf } from "./Caller.ts"
-import type { CallOptions } from "./Inference.ts"
+import type { Answer, CallOptions } from "./Inference.ts"
 import { type InferenceError, InvalidRequest } from "../error/InferenceError.ts"
 import { notReady } from "../error/Refusal.ts"
 import { noParameters, type Response } from "../request/Request.ts"
@@ -33,25 +33,23 @@ export type NamedCallOptions = CallOptions & {
   readonly outputs?: ReadonlyArray<string>
 }
 
-export interface NamedCalls {
+/** Calls of models whose responses are given as `A`, and failures as InferenceError. */
+interface Calls<A> {
   /** One sample in and out, its tensors without a batch dimension, whether the model batches or not. */
-  readonly infer: (
-    model: string,
-    sample: NamedTensors,
-    options?: NamedCallOptions,
-  ) => Effect.Effect<NamedAnswers, InferenceError>
+  readonly infer: (model: string, sample: NamedTensors, options?: NamedCallOptions) => Effect.Effect<A, InferenceError>
   /** Streams the responses of one sample: any number from a decoupled model, one from any other. */
-  readonly stream: (
-    model: string,
-    sample: NamedTensors,
-    options?: NamedCallOptions,
-  ) => Stream.Stream<NamedAnswers, InferenceError>
+  readonly stream: (model: string, sample: NamedTensors, options?: NamedCallOptions) => Stream.Stream<A, InferenceError>
   /** Several samples, along axis 0; only one if the model does not batch. */
   readonly inferBatch: (
     model: string,
     batch: NamedTensors,
     options?: NamedCallOptions,
-  ) => Effect.Effect<NamedAnswers, InferenceError>
+  ) => Effect.Effect<A, InferenceError>
+}
+
+export interface NamedCalls extends Calls<NamedAnswers> {
+  /** The same calls with the parameters of their responses: integers are bigint, doubles number. */
+  readonly withParameters: Calls<Answer<NamedAnswers>>
   /** Whether the model would execute a request now; false if there is no such model. */
   readonly isReady: (model: string, version?: string | number) => boolean
 }
@@ -86,6 +84,9 @@ interface PreparedCall {
   readonly callable: CallableModel
   readonly validated: Validated
 }
+
+/** Converts a response for the caller. */
+type Decode<A> = (form: Form, call: PreparedCall, response: Response) => A
 
 export const make = (
   find: (name: string, version: string) => Result.Result<RunningModel, InferenceError>,
@@ -127,7 +128,7 @@ export const make = (
     }))
   }
 
-  const answer = (form: Form, { model, validated }: PreparedCall, response: Response): NamedAnswers => {
+  const outputsOf: Decode<NamedAnswers> = (form, { model, validated }, response) => {
     const tensors: Record<string, AnyTensor> = {}
     for (const { position } of validated.outputs) {
       const spec = model.description.signature.outputs[position]
@@ -139,7 +140,7 @@ export const make = (
   }
 
   const call =
-    (form: Form): NamedCalls["infer"] =>
+    <A>(form: Form, decode: Decode<A>): Calls<A>["infer"] =>
     (name, tensors, options = {}) =>
       Effect.withFiber((fiber) => {
         const prepared = prepare(form, name, tensors, options, fiber)
@@ -148,23 +149,31 @@ export const make = (
         return Effect.callback((resume) =>
           Effect.sync(
             submitSingle(callable, validated.request, (outcome) =>
-              resume(Effect.fromResult(Result.map(outcome, (response) => answer(form, prepared.success, response)))),
+              resume(Effect.fromResult(Result.map(outcome, (response) => decode(form, prepared.success, response)))),
             ),
           ),
         )
       })
 
-  return {
-    infer: call(samples),
-    inferBatch: call(batches),
+  const calls = <A>(decode: Decode<A>): Calls<A> => ({
+    infer: call(samples, decode),
+    inferBatch: call(batches, decode),
     stream: (name, sample, options = {}) =>
       Stream.unwrap(
         Effect.withFiber((fiber) =>
           Effect.map(Effect.fromResult(prepare(samples, name, sample, options, fiber)), (call) =>
-            Stream.map(stream(call.callable, call.validated.request), (response) => answer(samples, call, response)),
+            Stream.map(stream(call.callable, call.validated.request), (response) => decode(samples, call, response)),
           ),
         ),
       ),
+  })
+
+  return {
+    ...calls(outputsOf),
+    withParameters: calls((form, call, response) => ({
+      outputs: outputsOf(form, call, response),
+      parameters: response.parameters,
+    })),
     isReady: (name, version = "") => {
       const found = find(name, String(version))
       return Result.isSuccess(found) && found.success.life.isReady()

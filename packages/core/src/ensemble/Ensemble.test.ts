@@ -59,7 +59,7 @@ const compose = Effect.fnUntraced(function* <A, E>(
   { definition }: { readonly definition: Definition<Fields, Fields> },
   layer: Layer.Layer<A, E, Registry | Served>,
   steps: ReadonlyArray<EnsembleStep>,
-  maxInflightRequests = 0,
+  more: Partial<Pick<Ensemble.EnsembleOptions, "maxInflightRequests" | "inner" | "responseCache">> = {},
 ) {
   const models: Array<RunningModel> = []
   const { name, version, signature, maxBatchSize, batching } = definition
@@ -71,10 +71,12 @@ const compose = Effect.fnUntraced(function* <A, E>(
       name,
       version,
       signature,
+      inner: signature,
       maxBatchSize,
       batching,
       steps,
-      maxInflightRequests,
+      maxInflightRequests: 0,
+      ...more,
       resolve: () => Result.succeed(steps.flatMap(({ model }) => versions(model))),
     }),
     Watcher,
@@ -203,7 +205,47 @@ describe("a request", () => {
         Effect.flatMap(RequestContext, ({ setParameter }) => Effect.as(setParameter("tokens", 3n), { y: x })),
       )
       const { model } = yield* compose(Whole, Layer.mergeAll(Setting, PlusLive), chain)
-      expect((yield* infer(model.calls, request([1], 1))).parameters).toEqual({ tokens: 3n })
+      expect((yield* infer(model.calls, request([1], 1))).parameters).toMatchObject({ tokens: 3n })
+    }),
+  )
+
+  it.effect("refuses an output whose extents do not fit its reshape", () =>
+    Effect.gen(function* () {
+      class Wide extends Model.Service<Wide>()("wide", {
+        inputs: { x: Tensor.INT32(-1, -1) },
+        outputs: { y: Tensor.INT32(-1, 1) },
+      }) {}
+      class Echo extends Model.Service<Echo>()("echo", {
+        inputs: { x: Tensor.INT32(-1, -1) },
+        outputs: { y: Tensor.INT32(-1, -1) },
+      }) {}
+      const { signature } = Wide.definition
+      const inner = { ...signature, outputs: signature.outputs.map((spec) => ({ ...spec, dims: [-1] })) }
+      const steps = [step("echo", { x: "x" }, { y: "y" })]
+      const { model } = yield* compose(
+        Wide,
+        Model.each(Echo, ({ x }) => ({ y: x })),
+        steps,
+        { inner },
+      )
+      const x = Tensor.make("INT32", [2, 3], Int32Array.of(1, 2, 3, 4, 5, 6))
+      const error = yield* Effect.flip(infer(model.calls, { ...request([1], 1), inputs: [x] }))
+      expect([error._tag, error.message]).toEqual([
+        "ExecutionFailed",
+        "in ensemble 'wide', output 'y': expected INT32[-1] for its reshape, got INT32[2,3]",
+      ])
+    }),
+  )
+
+  it.effect("counts a failure of a step under OTHER, also for requests that the cache has joined", () =>
+    Effect.gen(function* () {
+      const Failing = Model.each(Twice, () => Effect.andThen(Effect.sleep("1 second"), Effect.fail(new Error("no"))))
+      const { model } = yield* compose(Whole, Layer.mergeAll(Failing, PlusLive), chain, { responseCache: true })
+      const call = Effect.flip(infer(model.calls, request([1], 1)))
+      const calls = yield* Effect.forkChild(Effect.all([call, call], { concurrency: "unbounded" }))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(calls)
+      expect(model.description.statistics.failures).toEqual({ REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 2 })
     }),
   )
 
@@ -451,7 +493,7 @@ describe("a decoupled step", () => {
           ),
         { instances: 8 },
       )
-      const { responses } = yield* compose(Whole, Layer.mergeAll(Noted, Slow), counted, 2)
+      const { responses } = yield* compose(Whole, Layer.mergeAll(Noted, Slow), counted, { maxInflightRequests: 2 })
       const reading = yield* Effect.forkChild(Stream.runCollect(responses(5)))
       yield* Deferred.await(reached)
       yield* TestClock.adjust("1 second")

@@ -22,6 +22,7 @@ import { Deadlines } from "../scheduler/Deadlines.ts"
 import { type Release, OpenRequests } from "../running/OpenRequests.ts"
 import { counted, type ResponseProgress } from "../scheduler/ResponseCount.ts"
 import { stopping } from "../error/Refusal.ts"
+import type { Signature } from "../tensor/TensorSpec.ts"
 import * as SubmitPipeline from "../scheduler/SubmitPipeline.ts"
 import type { Stage, Submit } from "../scheduler/SubmitPipeline.ts"
 import { type EnsembleDefinition, type EnsembleGraph, link, pruned } from "./EnsembleGraph.ts"
@@ -91,12 +92,14 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
         queueing: undefined,
         epoch: () => links.epoch,
         statistics,
+        reasonOf,
       })
     : undefined
   const calls = new EnsembleCalls({ options, links, statistics, clock, runFork, deadlines, cache })
   yield* Effect.addFinalizer(() => Effect.sync(() => calls.stop()))
+  const declaration = { ...options, signature: labelled(options.signature, links) }
   const running = new RunningModel({
-    description: ModelDescription.make(options, { platform: "ensemble", statistics, responseCache }),
+    description: ModelDescription.make(declaration, { platform: "ensemble", statistics, responseCache }),
     calls,
     life: ModelLife.make({
       isReady: () => !calls.isStopped && links.current?.models.every(({ life }) => life.isReady()) === true,
@@ -112,6 +115,21 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
   return ensemble
 })
 
+/** The signature, whose outputs without labels have those of the steps that make them now. */
+const labelled = ({ inputs, outputs }: Signature, links: EnsembleLinks): Signature => ({
+  inputs,
+  outputs: outputs.map((spec, position) =>
+    spec.labels === undefined
+      ? {
+          ...spec,
+          get labels() {
+            return links.labels(position)
+          },
+        }
+      : spec,
+  ),
+})
+
 /** The current models of an ensemble. */
 class EnsembleLinks {
   readonly #options: EnsembleOptions
@@ -124,6 +142,17 @@ class EnsembleLinks {
 
   constructor(options: EnsembleOptions) {
     this.#options = options
+  }
+
+  /** The labels of the step that makes this output; undefined if it has none. */
+  labels(output: number): ReadonlyArray<string> | undefined {
+    const { graph } = this.current ?? {}
+    const tensor = graph?.outputs[output] ?? -1
+    for (const { model, outputs } of graph?.steps ?? []) {
+      const position = outputs.indexOf(tensor)
+      if (position >= 0) return model.description.signature.outputs[position]?.labels
+    }
+    return undefined
   }
 
   relink(): string | undefined {
@@ -336,9 +365,5 @@ const mayWaitForItself = ({ steps }: EnsembleGraph): boolean => {
   )
 }
 
-const reasonOf = ({ _tag }: InferenceError): FailureReason => {
-  if (_tag === "Cancelled" || _tag === "DeadlineExceeded") return "CANCELED"
-  if (_tag === "QueueFull" || _tag === "QueueTimeout") return "REJECTED"
-  const isFailure = _tag === "ExecutionFailed" || _tag === "Unrecoverable" || _tag === "DeclaredFailure"
-  return isFailure ? "BACKEND" : "OTHER"
-}
+/** The steps' own statistics have the reasons of their failures. */
+const reasonOf = ({ _tag }: InferenceError): FailureReason => (_tag === "DeadlineExceeded" ? "CANCELED" : "OTHER")

@@ -10,6 +10,7 @@
  */
 import { Result } from "effect"
 import type { RunningModel } from "../running/RunningModel.ts"
+import * as Reshape from "../tensor/Reshape.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 
 export interface EnsembleStep {
@@ -27,6 +28,8 @@ export interface EnsembleStep {
 export interface EnsembleDefinition {
   readonly name: string
   readonly signature: Signature
+  /** The signature in the shapes that its steps have; the same object if no tensor is reshaped. */
+  readonly inner: Signature
   readonly maxBatchSize: number
   readonly steps: ReadonlyArray<EnsembleStep>
 }
@@ -46,6 +49,8 @@ export interface LinkedStep {
 
 export interface EnsembleGraph {
   readonly definition: EnsembleDefinition
+  /** Between the shapes of its callers and those of its steps. */
+  readonly reshapes: Reshape.Reshapes
   readonly steps: ReadonlyArray<LinkedStep>
   /** Whether a tensor has a batch dimension, by tensor; those of the ensemble's inputs come first, in their order. */
   readonly batched: ReadonlyArray<boolean>
@@ -141,6 +146,7 @@ const graph = (
   outputs: ReadonlyArray<number>,
 ): EnsembleGraph => ({
   definition,
+  reshapes: Reshape.make(definition.signature, definition.inner, definition.maxBatchSize > 0),
   steps,
   batched,
   levels,

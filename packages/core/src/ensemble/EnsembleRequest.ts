@@ -17,9 +17,11 @@ import { notReady } from "../error/Refusal.ts"
 import { DeadlineExceeded, ExecutionFailed, type InferenceError, withMessage } from "../error/InferenceError.ts"
 import { type Cancel, errorPrefix, noParameters, type Request, type Response, type Trace } from "../request/Request.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
-import type { TypedTensor } from "../tensor/TypedTensor.ts"
+import { print } from "../tensor/TensorSpec.ts"
+import { elementCount, type TypedTensor } from "../tensor/TypedTensor.ts"
 import { EnsembleFlow } from "./EnsembleFlow.ts"
 import type { EnsembleGraph, LinkedStep } from "./EnsembleGraph.ts"
+import * as SequenceParameters from "./SequenceParameters.ts"
 import * as StepRequest from "./StepRequest.ts"
 
 export interface EnsembleRequestOptions {
@@ -58,8 +60,9 @@ export class EnsembleRequest {
   }
 
   start(): void {
-    const inputs = this.#options.request.inputs.map((tensor, position) => {
-      this.#root.set(position, tensor ?? null)
+    const { request, graph } = this.#options
+    const inputs = request.inputs.map((tensor, position) => {
+      this.#root.set(position, tensor === undefined ? null : graph.reshapes.inputs(tensor, position))
       return position
     })
     this.#proceed(this.#root, inputs)
@@ -110,7 +113,9 @@ export class EnsembleRequest {
     const inputs = step.inputs.map((position, index) => inputOf(graph, flow, model, position, index))
     const followed = outer.trace?.child?.(model.description.name, model.description.version)
     const trace = followed === undefined ? durations : mergeTraces(durations, followed)
-    const preparedStep = StepRequest.make(model, inputs, outer, step.requestedOutputs, trace)
+    const parameters = SequenceParameters.ofStep(outer.parameters, flow.parameters)
+    const inherited = { id: outer.id, deadline: outer.deadline, parameters }
+    const preparedStep = StepRequest.make(model, inputs, inherited, step.requestedOutputs, trace)
     if (Result.isFailure(preparedStep)) return this.#fail(preparedStep.failure, flow)
     const request = model.calls.decoupled
       ? { ...preparedStep.success, emit: this.#emit(flow, step) }
@@ -155,7 +160,9 @@ export class EnsembleRequest {
   }
 
   #take(flow: EnsembleFlow, step: LinkedStep, { outputs, parameters }: Response): void {
-    flow.add(parameters)
+    const problem = SequenceParameters.problem(parameters)
+    if (problem !== undefined) return this.#fail(problem, flow)
+    flow.add(SequenceParameters.ofAnswer(parameters))
     flow.endsWithData = !step.model.calls.decoupled
     for (let index = 0; index < step.outputs.length; index++) {
       const position = step.outputs[index] ?? -1
@@ -174,8 +181,16 @@ export class EnsembleRequest {
     }
     if (!flow.has(graph.outputs, graph)) return
     const outputs: Array<TypedTensor | undefined> = []
-    for (let index = 0; index < graph.outputs.length; index++) outputs.push(outputOf(graph, flow, index))
-    flow.response = { outputs, parameters: flow.parameters }
+    for (let index = 0; index < graph.outputs.length; index++) {
+      const tensor = outputOf(graph, flow, index)
+      const reshaped = tensor && graph.reshapes.outputs(tensor, index)
+      if (reshaped && elementCount(reshaped.shape) !== elementCount(tensor.shape)) {
+        return this.#fail(wrongShape(graph, index, tensor), flow)
+      }
+      outputs.push(reshaped)
+    }
+    const { parameters } = this.#options.request
+    flow.response = { outputs, parameters: SequenceParameters.ofResponse(parameters, flow.parameters) }
     if (decoupled) return this.#release()
     this.#stop()
     this.#options.end(Result.succeed(flow.response))
@@ -292,6 +307,14 @@ const withEnsembleName = ({ definition }: EnsembleGraph, error: InferenceError):
   return withMessage(error, message)
 }
 
+/** The failure of an output that does not fit its reshape. Variable dims pass the check of the configuration. */
+const wrongShape = ({ definition: { inner, maxBatchSize } }: EnsembleGraph, index: number, tensor: TypedTensor) => {
+  const { name, datatype, dims } = inner.outputs[index] ?? { name: "", datatype: tensor.datatype, dims: [] }
+  const expected = print(datatype, maxBatchSize > 0 ? [-1, ...dims] : dims)
+  const got = print(tensor.datatype, tensor.shape)
+  return new ExecutionFailed({ message: `output '${name}': expected ${expected} for its reshape, got ${got}` })
+}
+
 const mergeTraces = (one: Trace, other: Trace): Trace => ({
   at: (point, nanos) => {
     one.at(point, nanos)
@@ -313,10 +336,10 @@ const inputOf = (
   return StepRequest.fitted(tensor, graph.batched[position] === true, spec, maxBatchSize > 0)
 }
 
-/** Undefined for an output that was not requested, or that its step has left out. */
+/** Undefined for an output that was not requested, or that its step has left out; in the shape of the steps. */
 const outputOf = (graph: EnsembleGraph, flow: EnsembleFlow, index: number): TypedTensor | undefined => {
-  const { signature, maxBatchSize } = graph.definition
-  const spec = signature.outputs[index]
+  const { inner, maxBatchSize } = graph.definition
+  const spec = inner.outputs[index]
   const position = graph.outputs[index] ?? -1
   if (spec === undefined || position < 0) return undefined
   const tensor = flow.get(position, graph) ?? undefined

@@ -13,6 +13,8 @@ import type { Fields } from "../model/Field.ts"
 import * as ScriptOutputs from "../model/ScriptOutputs.ts"
 import type { WarmUpFailed } from "../provide/WarmUpFailed.ts"
 import type { Request, Response } from "../request/Request.ts"
+import * as Reshape from "../tensor/Reshape.ts"
+import type { Signature } from "../tensor/TensorSpec.ts"
 import type { AnyTensor, TypedTensor } from "../tensor/TypedTensor.ts"
 import * as BatchCall from "./BatchCall.ts"
 import * as Handler from "./Handler.ts"
@@ -37,9 +39,10 @@ type ScriptModel = ModelClass<unknown, string, Fields, Fields>
 
 type ScriptDefinition = Definition<Fields, Fields>
 
-/** A script that answers each request of a batch once. */
+/** A script that answers each request of a batch once; `inner` is the model's signature in the shapes of the script. */
 export const batches = <E, R>(
   model: ScriptModel,
+  inner: Signature,
   make: Effect.Effect<BatchScript, E, R>,
   options: Handler.HandlerOptions,
 ): Layer.Layer<unknown, E | WarmUpFailed, Handler.Needs<R, never, Handler.HandlerOptions>> =>
@@ -49,13 +52,14 @@ export const batches = <E, R>(
     options,
     (script, context: Context.Context<never>, handling) => {
       const { definition } = model
-      const collect = collector(definition, handling)
+      const shapes = shapesOf(definition, inner)
+      const collect = collector(definition, shapes, handling)
       const outcome = (answer: unknown, { rows }: HandledRequest): Result.Result<Outputs, InferenceError> =>
         answer instanceof Error ? Result.fail(Handler.requestError(definition, answer)) : collect(answer, rows)
       return BatchCall.execute<ReadonlyArray<unknown>, never, never, undefined>(definition, context, handling, {
         begin: (batch, scope, fork) => {
           const requests = scope.requests.map((request, index) =>
-            withInputs(definition, request, batch.requests[index]?.inputs ?? []),
+            withInputs(shapes, request, batch.requests[index]?.inputs ?? []),
           )
           return UserCode.call(script, requests, scope, fork)
         },
@@ -75,9 +79,10 @@ export const batches = <E, R>(
     { granularity: "requests" },
   )
 
-/** A script that answers each request by any number of responses. */
+/** A script that answers each request by any number of responses; `inner` as that of `batches`. */
 export const streams = <E, R>(
   model: ScriptModel,
+  inner: Signature,
   make: Effect.Effect<StreamScript, E, R>,
   options: Handler.HandlerOptions,
 ): Layer.Layer<unknown, E | WarmUpFailed, Handler.Needs<R, never, Handler.HandlerOptions>> => {
@@ -87,7 +92,8 @@ export const streams = <E, R>(
     make,
     options,
     (script, context: Context.Context<never>, handling) => {
-      const collect = collector(definition, handling)
+      const shapes = shapesOf(definition, inner)
+      const collect = collector(definition, shapes, handling)
       const respond = (request: Request) => {
         const scope = new RequestScope<undefined>(request, handling)
         const emit = (returned: unknown) =>
@@ -96,7 +102,7 @@ export const streams = <E, R>(
             (outputs) => request.emit?.({ outputs, parameters: scope.takeResponseParameters() }) ?? Effect.void,
           )
         return Effect.suspend(() =>
-          Stream.runForEach(stream(script, withInputs(definition, scope, request.inputs), scope), emit),
+          Stream.runForEach(stream(script, withInputs(shapes, scope, request.inputs), scope), emit),
         ).pipe(
           Effect.as(last),
           Effect.onError(() => Effect.sync(() => scope.cancel())),
@@ -118,9 +124,26 @@ const stream = responses<ScriptRequest, unknown, never, never, undefined>
 
 type Outputs = Response["outputs"]
 
+/** The shapes of a script, which a configuration's `reshape` makes differ from those of its callers. */
+interface ScriptShapes {
+  readonly signature: Signature
+  readonly reshapes: Reshape.Reshapes
+  /** Names of the outputs that are reshaped. */
+  readonly reshaped: ReadonlySet<string>
+}
+
+const shapesOf = ({ signature, maxBatchSize }: ScriptDefinition, inner: Signature): ScriptShapes => ({
+  signature: inner,
+  reshapes: Reshape.make(signature, inner, maxBatchSize > 0),
+  reshaped: new Set(
+    inner.outputs.flatMap(({ name, dims }, index) => (dims === signature.outputs[index]?.dims ? [] : [name])),
+  ),
+})
+
 /** The outputs that a script returned for one request; logs an output of another rank once. */
 const collector = (
-  { name, signature, maxBatchSize }: ScriptDefinition,
+  { name, maxBatchSize }: ScriptDefinition,
+  { signature, reshapes, reshaped }: ScriptShapes,
   { context }: HandlerEnvironment,
 ): ((returned: unknown, rows: number | undefined) => Result.Result<Outputs, InferenceError>) => {
   const warned = new Set<string>()
@@ -128,21 +151,25 @@ const collector = (
     const collected = ScriptOutputs.collect(signature.outputs, returned, { batching: maxBatchSize > 0, rows })
     if (Result.isFailure(collected)) return Result.fail(Handler.wrongOutput(name, collected.failure))
     for (const { field, message } of collected.success.unusual) {
+      if (reshaped.has(field)) return Result.fail(Handler.wrongOutput(name, { field, message }))
       if (warned.has(field)) continue
       warned.add(field)
       Effect.runForkWith(context)(Effect.logWarning(`Output '${field}' of model '${name}' is ${message}`))
     }
-    return Result.succeed(collected.success.tensors)
+    const { tensors } = collected.success
+    return Result.succeed(tensors.map((tensor, position) => tensor && reshapes.outputs(tensor, position)))
   }
 }
 
 const withInputs = (
-  { signature }: ScriptDefinition,
+  { signature, reshapes }: ScriptShapes,
   request: RequestScope<undefined>,
   inputs: ReadonlyArray<TypedTensor | undefined>,
-): ScriptRequest =>
+): ScriptRequest => {
+  const reshaped = inputs.map((tensor, position) => tensor && reshapes.inputs(tensor, position))
   // Each tensor has one datatype, which the type system cannot know.
-  Object.assign(request, { inputs: named(signature.inputs, inputs) as ScriptRequest["inputs"] })
+  return Object.assign(request, { inputs: named(signature.inputs, reshaped) as ScriptRequest["inputs"] })
+}
 
 /** A request's own outcome. The caller receives the message of an error as it is, as from a Python model. */
 const outcomeOf = <E>(

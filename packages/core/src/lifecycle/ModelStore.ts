@@ -35,6 +35,7 @@ export class ModelStore implements ModelLookup.RegisteredModels {
   readonly infer: ModelLookup.RegisteredModels["infer"]
   readonly inferBatch: ModelLookup.RegisteredModels["inferBatch"]
   readonly stream: ModelLookup.RegisteredModels["stream"]
+  readonly withParameters: ModelLookup.RegisteredModels["withParameters"]
   readonly isReady: ModelLookup.RegisteredModels["isReady"]
 
   /** @throws TypeError if two of them have the same name and version */
@@ -44,6 +45,7 @@ export class ModelStore implements ModelLookup.RegisteredModels {
     this.infer = lookup.infer
     this.inferBatch = lookup.inferBatch
     this.stream = lookup.stream
+    this.withParameters = lookup.withParameters
     this.isReady = lookup.isReady
     for (const version of versions) {
       const others = this.serving(version.name)

@@ -1,4 +1,7 @@
-/** The description of a running model, local or remote. Only its statistics change while it runs. */
+/**
+ * The description of a running model, local or remote. Only its statistics change while it runs, and
+ * labels that an ensemble has from its steps.
+ */
 import type { FlatBatch } from "../batch/FlatBatch.ts"
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { Batching } from "../model/Batching.ts"

@@ -29,7 +29,7 @@ export interface TensorSpec {
   /** Default of an optional input; absent if the model handles the omitted input. */
   readonly default?: DefaultTensor
   /** Names of the classes, if the tensor holds an index into them, or one score for each. */
-  readonly labels?: ReadonlyArray<string>
+  readonly labels?: ReadonlyArray<string> | undefined
   /** Returns a valid value for the single BYTES element, if one is known that is better than any text. */
   readonly example?: () => Uint8Array
 }

@@ -4,7 +4,6 @@
  */
 import { Duration } from "effect"
 import * as BatchingMessage from "@nereid/core/internal/configuration/BatchingMessage"
-import type { Definition } from "@nereid/core/internal/model/Definition"
 import { type ModelClass, Service } from "@nereid/core/internal/call/ModelClass"
 import { type DataType, isDataType } from "@nereid/core/internal/tensor/DataType"
 import * as Field from "@nereid/core/internal/model/Field"
@@ -74,19 +73,14 @@ const fields = <T extends ModelInput | ModelOutput>(
     }),
   )
 
-/** Returns the definition of the model itself if the configuration reshapes a tensor, otherwise undefined. */
-export const reshapedDefinition = (
-  { input, output }: ModelConfig,
-  definition: Definition<Field.Fields, Field.Fields>,
-): Definition<Field.Fields, Field.Fields> | undefined => {
-  if ([...input, ...output].every(({ reshape }) => reshape === undefined)) return undefined
-  const { inputs, outputs } = definition.signature
-  const signature: Signature = {
-    inputs: inputs.map((spec) => reshaped(spec, input)),
-    outputs: outputs.map((spec) => reshaped(spec, output)),
-  }
-  return { ...definition, signature }
-}
+/** The shapes of the model itself; the same object if the configuration reshapes no tensor. */
+export const reshapedSignature = ({ input, output }: ModelConfig, signature: Signature): Signature =>
+  [...input, ...output].every(({ reshape }) => reshape === undefined)
+    ? signature
+    : {
+        inputs: signature.inputs.map((spec) => reshaped(spec, input)),
+        outputs: signature.outputs.map((spec) => reshaped(spec, output)),
+      }
 
 /** Looked up by name, because numeric keys of an object do not keep their order. */
 const reshaped = (spec: TensorSpec, tensors: ReadonlyArray<ModelInput | ModelOutput>): TensorSpec => {

@@ -22,13 +22,6 @@ export const backendProblem = ({ backend }: ModelConfig, files: ReadonlySet<stri
 }
 
 export const problem = (config: ModelConfig): string | undefined => {
-  const isReshaped = [...config.input, ...config.output].some(({ reshape }) => reshape !== undefined)
-  if (config.backend === "nereid" && isReshaped) {
-    return "reshape is not supported for a script, which receives tensors as clients send them"
-  }
-  if (config.platform === "ensemble" && isReshaped) {
-    return "reshape is not supported for an ensemble: configure it for the models of its steps"
-  }
   const isMade = config.batchInput.length > 0 || config.batchOutput.length > 0
   if (config.backend === "nereid" && isMade) {
     return "batch_input and batch_output are not supported for a script, which receives the requests of a batch"

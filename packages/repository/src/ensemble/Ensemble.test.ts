@@ -74,7 +74,7 @@ describe("an ensemble", () => {
         schedulingChoice: { case: "ensembleScheduling", value: { step: [{ modelName: "one" }, { modelName: "two" }] } },
       })
       const { optimization, modelTransactionPolicy } = configuration(all) ?? {}
-      expect([optimization, modelTransactionPolicy]).toEqual([undefined, undefined])
+      expect([optimization, modelTransactionPolicy]).toMatchObject([undefined, { decoupled: false }])
     }),
   )
 
@@ -299,6 +299,25 @@ describe("loading and unloading", () => {
       fixture.write("two/1/model.onnx", plus(10))
       yield* load("two")
       expect([yield* call("three"), counts()]).toEqual([11, [1, 2]])
+    }),
+  )
+
+  it.live("labels of its outputs are those of the models that it has", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      const labelled = `max_batch_size: 4 instance_group { count: 1 } ${X}
+        output { name: "Y" data_type: TYPE_FP32 dims: 1 label_filename: "labels.txt" }`
+      fixture.adding("one", 1, 1, labelled)
+      fixture.write("one/labels.txt", "cat")
+      writeEnsemble(fixture, "outer", chain(["inner"]))
+      writeEnsemble(fixture, "inner", chain(["one"]))
+      const { load, registry } = yield* open(fixture, explicit)
+      yield* load("outer")
+      const labels = () => registry.versions("outer")[0]?.description.signature.outputs[0]?.labels
+      expect(labels()).toEqual(["cat"])
+      fixture.write("one/labels.txt", "dog")
+      yield* load("one")
+      expect(labels()).toEqual(["dog"])
     }),
   )
 

@@ -45,15 +45,17 @@ interface KnownTensor {
 }
 
 const problem = (ensemble: EnsembleDefinition, models: ReadonlyArray<RunningModel>): string | undefined => {
-  const { name, signature, maxBatchSize, steps } = ensemble
+  const { name, inner, maxBatchSize, steps } = ensemble
   const tensors = new Map<string, KnownTensor>()
-  for (const spec of [...signature.inputs, ...signature.outputs]) {
+  for (const spec of [...inner.inputs, ...inner.outputs]) {
     tensors.set(spec.name, { spec, model: name, isBatched: maxBatchSize > 0 })
   }
   for (const [index, step] of steps.entries()) {
     const model = models[index]
     if (model === undefined) continue
-    if (model.description.maxBatchSize < maxBatchSize) {
+    // A model without batching may take the whole batch as one tensor; the shapes decide.
+    const isBatched = model.description.maxBatchSize > 0
+    if (isBatched && model.description.maxBatchSize < maxBatchSize) {
       const limitNote = `which only allows maximum batch size to be ${model.description.maxBatchSize}`
       return `ensemble ${name} allows maximum batch size ${maxBatchSize}, but it contains model ${model.description.name} ${limitNote}`
     }

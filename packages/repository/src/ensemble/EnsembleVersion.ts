@@ -7,16 +7,21 @@ import { Effect } from "effect"
 import * as Ensemble from "@nereid/core/internal/ensemble/Ensemble"
 import type { EnsembleDefinition } from "@nereid/core/internal/ensemble/EnsembleGraph"
 import { type ModelConfig, ModelTransactionPolicySchema } from "@nereid/protocol/model_config"
-import type { RepositoryModelClass } from "../config/Declaration.ts"
+import * as Declaration from "../config/Declaration.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
 import * as EnsembleCheck from "./EnsembleCheck.ts"
 import * as EnsembleConfig from "../config/EnsembleConfig.ts"
 
-export const load = (config: ModelConfig, { definition }: RepositoryModelClass, otherModels: OtherModels) => {
+export const load = (
+  config: ModelConfig,
+  { definition }: Declaration.RepositoryModelClass,
+  otherModels: OtherModels,
+) => {
   const { name, version, signature, maxBatchSize, batching } = definition
   const steps = EnsembleConfig.steps(config)
-  const ensemble: EnsembleDefinition = { name, signature, maxBatchSize, steps }
+  const inner = Declaration.reshapedSignature(config, signature)
+  const ensemble: EnsembleDefinition = { name, signature, inner, maxBatchSize, steps }
   return Effect.map(
     Ensemble.make({
       ...ensemble,
@@ -28,11 +33,12 @@ export const load = (config: ModelConfig, { definition }: RepositoryModelClass, 
     }),
     ({ running, relink }): StoredVersion => ({
       running,
-      configuration: () => (running.calls.decoupled ? { ...config, modelTransactionPolicy } : config),
+      configuration: () => ({
+        ...config,
+        modelTransactionPolicy: create(ModelTransactionPolicySchema, { decoupled: running.calls.decoupled }),
+      }),
       problem: relink,
       regroup: () => Effect.die("An ensemble has no instances. This is a bug."),
     }),
   )
 }
-
-const modelTransactionPolicy = create(ModelTransactionPolicySchema, { decoupled: true })

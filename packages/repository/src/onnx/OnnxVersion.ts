@@ -7,6 +7,7 @@ import * as FlatInstance from "@nereid/core/internal/instance/FlatInstance"
 import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
 import type * as InstanceSet from "@nereid/core/internal/instance/InstanceSet"
 import * as Provide from "@nereid/core/internal/provide/Provide"
+import * as Reshape from "@nereid/core/internal/tensor/Reshape"
 import * as Instances from "@nereid/onnx/internal/Instances"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as Declaration from "../config/Declaration.ts"
@@ -72,8 +73,10 @@ const source = Effect.fnUntraced(function* (
 ): Effect.fn.Return<InstanceSet.InstanceSource<LoadFailure, Scope.Scope>, LoadFailure> {
   const options = yield* Effect.mapError(Effect.fromResult(OnnxParameters.options(config, file, idleSeconds)), failure)
   const { name, version, signature, maxBatchSize } = definition
-  const inner = Declaration.reshapedDefinition(config, definition)
-  const shaped = inner ?? definition
+  const inner = Declaration.reshapedSignature(config, signature)
+  const isReshaped = inner !== signature
+  const reshapes = Reshape.make(signature, inner, maxBatchSize > 0)
+  const shaped = { ...definition, signature: inner }
   const executed = flat ? FlatBatch.flatDefinition(flat, shaped) : shaped
   const build = Effect.fnUntraced(function* ({ details }: InstancePlan.PlannedInstance) {
     const session = yield* Effect.mapError(
@@ -81,7 +84,7 @@ const source = Effect.fnUntraced(function* (
       ({ message }) => failure(message),
     )
     const instance = flat ? FlatInstance.make(shaped, flat, session) : session
-    return inner ? ReshapedInstance.make(instance, signature, inner.signature, maxBatchSize > 0) : instance
+    return isReshaped ? ReshapedInstance.make(instance, reshapes) : instance
   })
   return { plan: InstancePlan.make(name, version, InstanceGroups.options(config)), build, isConcurrent: true }
 })

@@ -31,6 +31,10 @@ export const layer = (
     const message = `the configuration differs from ${file}: ${differences.map(print).join("; ")}`
     return Layer.effectContext(Effect.fail(new LoadFailure({ message })))
   }
+  if ([...config.input, ...config.output].some(({ reshape }) => reshape !== undefined)) {
+    const message = `reshape is not supported for ${file}, which exports a model with its own shapes`
+    return Layer.effectContext(Effect.fail(new LoadFailure({ message })))
+  }
   const built = ExportedModels.build([model], [first, ...others]).pipe(
     Effect.mapError((error) => new LoadFailure({ message: `${file}: ${errorMessage(error)}` })),
     Effect.flatMap((context) => {

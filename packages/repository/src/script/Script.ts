@@ -11,7 +11,7 @@ import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { GroupOptions } from "@nereid/core/internal/instance/InstancePlan"
 import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
-import type { RepositoryModelClass } from "../config/Declaration.ts"
+import * as Declaration from "../config/Declaration.ts"
 import * as ImportProblem from "./ImportProblem.ts"
 import { LoadFailure } from "../directory/LoadFailure.ts"
 import type { VersionFiles, VersionPlan } from "../plan/VersionPlan.ts"
@@ -29,7 +29,7 @@ interface Options extends ServingOptions {
 /** Dependencies of a script. */
 export interface ScriptEnvironment {
   readonly plan: Omit<VersionPlan, "warmUp" | "idleSeconds">
-  readonly declared: RepositoryModelClass
+  readonly declared: Declaration.RepositoryModelClass
   /** The models that the script may call. */
   readonly models: NamedCalls
   /** Readiness probe of the instances; absent in a worker thread. */
@@ -44,6 +44,7 @@ export const layer = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
   const { plan, declared } = environment
   const { config } = plan
+  const inner = Declaration.reshapedSignature(config, declared.definition.signature)
   if (config.modelTransactionPolicy?.decoupled === true) {
     const script = yield* scriptOf<StreamScript>(module, plan)
     const handler = Effect.map(
@@ -51,7 +52,7 @@ export const layer = Effect.fnUntraced(function* (
       (state) => (request: ScriptHandler.ScriptRequest) => responses(script.execute(request, state)),
     )
     const { responseCache: _, ...streamOptions } = options
-    return ScriptHandler.streams(declared, handler, streamOptions)
+    return ScriptHandler.streams(declared, inner, handler, streamOptions)
   }
   const script = yield* scriptOf<ModelScript>(module, plan)
   const handler = Effect.map(
@@ -62,7 +63,7 @@ export const layer = Effect.fnUntraced(function* (
       return answers
     },
   )
-  return ScriptHandler.batches(declared, handler, options)
+  return ScriptHandler.batches(declared, inner, handler, options)
 })
 
 /** The state of an instance, until it ends. */

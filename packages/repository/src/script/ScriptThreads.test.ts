@@ -66,6 +66,21 @@ it.live("a script in threads has its arguments, its batches and its parameters, 
   }),
 )
 
+it.live("has the shapes of a reshape", () =>
+  Effect.gen(function* () {
+    const { model } = yield* openScript(
+      script(`(requests) => requests.map(({ inputs: { X }, setParameterUnsafe }) => {
+        setParameterUnsafe("shape", X.shape.join())
+        return { Y: X }
+      })`),
+      threads().replaceAll("dims: 1", "dims: 1 reshape {}"),
+      "model.js",
+    )
+    const response = yield* infer(model().calls, { ...request(0), inputs: [x(5, 6)], rows: 2 })
+    expect(response).toMatchObject({ outputs: [{ shape: [2, 1] }], parameters: { shape: "2" } })
+  }),
+)
+
 it.live("one that computes, or dies, takes no other request along, and no other thread", () =>
   Effect.gen(function* () {
     const { fixture, model } = yield* openScript(scaling, threads("", 2), "model.js")

@@ -10,11 +10,16 @@ import * as ScriptThreads from "./ScriptThreads.ts"
 const refusal = (name: string) =>
   new Unsupported({ message: `model '${name}' cannot be called by a script in a worker thread` })
 
+const refused = {
+  infer: (name: string) => Effect.fail(refusal(name)),
+  inferBatch: (name: string) => Effect.fail(refusal(name)),
+  stream: (name: string) => Stream.fail(refusal(name)),
+}
+
 /** The models of the server are on its own thread. */
 const models: NamedCalls = {
-  infer: (name) => Effect.fail(refusal(name)),
-  inferBatch: (name) => Effect.fail(refusal(name)),
-  stream: (name) => Stream.fail(refusal(name)),
+  ...refused,
+  withParameters: refused,
   isReady: () => false,
 }
 
