@@ -91,7 +91,7 @@ describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
         "model 'm': declared no batches, found batches of up to 8 rows",
         `input 'X': declared FP32["any"], found FP32[3]`,
         "input 'Z': declared INT8[1], but not found",
-        "input 'N': not declared, but found INT64[-1]",
+        `input 'N': not declared, but found INT64["n"]`,
         "output 'Y': declared FP64[3], found FP32[3]",
         "output 'LOST': declared FP32[1], but not found",
       ])

@@ -387,16 +387,17 @@ it("refuses a name that no URL can have, or no line can show", () => {
 it("derives each signature from its Schemas", () => {
   expect(Bert.definition.signature).toEqual({
     inputs: [
-      { name: "input_ids", datatype: "INT64", dims: ["sequence"], optional: false },
-      { name: "attention_mask", datatype: "INT64", dims: ["sequence"], optional: false },
+      { name: "input_ids", datatype: "INT64", dims: ["sequence"], optional: false, form: "tensor" },
+      { name: "attention_mask", datatype: "INT64", dims: ["sequence"], optional: false, form: "tensor" },
     ],
-    outputs: [{ name: "logits", datatype: "FP32", dims: [2], optional: false }],
+    outputs: [{ name: "logits", datatype: "FP32", dims: [2], optional: false, form: "tensor" }],
   })
   expect(Sentiment.definition.signature.inputs[1]).toEqual({
     name: "MAX",
     datatype: "INT32",
     dims: [1],
     optional: true,
+    form: "scalar",
   })
   expect(Sentiment.definition.signature.outputs[0]?.labels).toEqual(["negative", "positive"])
 })

@@ -6,8 +6,8 @@
 import { existsSync } from "node:fs"
 import { resolve } from "node:path"
 import { Effect } from "effect"
-import * as Contract from "@nereid/core/internal/contract/Contract"
 import { compare, print } from "@nereid/core/internal/contract/ContractDifference"
+import * as ContractExtension from "@nereid/core/internal/contract/ContractExtension"
 import { isModel } from "@nereid/core/internal/lifecycle/ExportedModels"
 import * as ModelModule from "../module/ModelModule.ts"
 import type { FoundContract } from "./FoundContract.ts"
@@ -32,7 +32,7 @@ export const check = Effect.fn("ContractCheck.check")(function* (
     const isOther = version !== undefined && definition.version !== String(version)
     return [
       ...(isOther ? [`model '${sourceContract.name}': declared version ${definition.version}, found ${version}`] : []),
-      ...compare(Contract.fromDefinition(definition), sourceContract, "same").map((difference) =>
+      ...compare(ContractExtension.declared(definition), sourceContract, "same").map((difference) =>
         difference.of === "model" ? print(difference) : `model '${sourceContract.name}', ${print(difference)}`,
       ),
     ]

@@ -35,7 +35,7 @@ export const read = (url: string, options: SourceOptions): Effect.Effect<FoundCo
     return {
       contracts: found.map(({ contract }) => contract),
       isComplete,
-      notes: [...notes, ...found.flatMap(({ note }) => note ?? [])],
+      notes: [...notes, ...found.flatMap(({ notes }) => notes)],
     }
   }).pipe(Effect.scoped)
 
@@ -67,17 +67,20 @@ const one = Effect.fn("ServerSource.readModel")(function* (
   url: string,
   name: string,
   { version, maxBatchSize }: SourceOptions,
-): Effect.fn.Return<{ readonly contract: FoundContract; readonly note?: string }, string> {
+): Effect.fn.Return<{ readonly contract: FoundContract; readonly notes: ReadonlyArray<string> }, string> {
   const found = yield* Effect.mapError(Inspection.contract(inspection, name), ({ message }) => message)
-  const { contract: sourceContract, unconfigured } = found
+  const { contract: sourceContract, unconfigured, unreadable } = found
   if (sourceContract.inputs.length + sourceContract.outputs.length === 0) {
     return yield* Effect.fail("the server reports neither inputs nor outputs")
   }
   const contract = yield* Effect.fromResult(Contract.batched(sourceContract, maxBatchSize ?? 0))
   const entry = { contract, source: url, version }
-  if (unconfigured === undefined) return { contract: { sourceContract, entry } }
+  const ignored =
+    unreadable === undefined ? [] : [`model '${name}': ignored the contract in its metadata: ${unreadable}`]
+  if (unconfigured === undefined) return { contract: { sourceContract, entry }, notes: ignored }
   const note =
     `model '${name}': the server reports no configuration (${unconfigured}), so batching (--max-batch-size) and ` +
     "optional inputs are unknown"
-  return { contract: { sourceContract: maxBatchSize === undefined ? sourceContract : contract, entry }, note }
+  const completed = maxBatchSize === undefined ? sourceContract : contract
+  return { contract: { sourceContract: completed, entry }, notes: [...ignored, note] }
 })

@@ -45,7 +45,12 @@ export const make = (settings: ClientSettings): Effect.Effect<Inspection, never,
         )
       return {
         metadata: (name) =>
-          Effect.flatMap(model(name), (reply) => document(ModelMetadataResponseSchema, reply, `metadata of '${name}'`)),
+          Effect.flatMap(model(name), (reply) =>
+            Effect.map(document(ModelMetadataResponseSchema, reply, `metadata of '${name}'`), (metadata) => ({
+              ...metadata,
+              contractJson: contract(reply),
+            })),
+          ),
         configuration: (name) => Effect.flatMap(model(name, "/config"), configuration),
         ready: (name) =>
           Effect.flatMap(model(name, "/ready"), ({ status, headers, body }) => {
@@ -76,6 +81,18 @@ const pool = ({ endpoint, tls, connectTimeout, maxResponseSize }: ClientSettings
     maxResponseSize,
     connect: { ...tls, timeout: connectTimeout },
   })
+
+/** The member of Nereid's extension, as text; no member of the message in JSON. */
+const contract = ({ body }: HttpReply): string => {
+  const json: unknown = JSON.parse(new TextDecoder().decode(body))
+  const member: unknown = typeof json === "object" && json !== null && "contract" in json ? json.contract : undefined
+  try {
+    return JSON.stringify(member) ?? ""
+  } catch {
+    // Too deep to be written.
+    return ""
+  }
+}
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 

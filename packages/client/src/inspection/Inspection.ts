@@ -4,6 +4,7 @@
  */
 import { Effect, Result, type Scope } from "effect"
 import type { Contract } from "@nereid/core/internal/contract/Contract"
+import * as ContractExtension from "@nereid/core/internal/contract/ContractExtension"
 import { DeadlineExceeded, type InferenceError, type Unavailable } from "@nereid/core/Errors"
 import * as MetadataMessage from "@nereid/core/internal/configuration/MetadataMessage"
 import { type ClientOptions, settings as read, type ClientSettings } from "../channel/ClientOptions.ts"
@@ -40,20 +41,26 @@ export const make = (given: ClientSettings): Effect.Effect<Inspection, Unavailab
 export const open = (options: ClientOptions): Effect.Effect<Inspection, InvalidUrl | Unavailable, Scope.Scope> =>
   Effect.flatMap(Effect.fromResult(read(options)), make)
 
-/**
- * Returns the contract of a model from the server's metadata and configuration. `unconfigured` is the reason for a
- * missing configuration.
- */
-export const contract = (
-  inspection: Inspection,
-  model: string,
-): Effect.Effect<{ readonly contract: Contract; readonly unconfigured: string | undefined }, InferenceError> =>
+export interface FoundContract {
+  readonly contract: Contract
+  /** Reason for a missing configuration. */
+  readonly unconfigured: string | undefined
+  /** Reason for an unused contract in the metadata. */
+  readonly unreadable: string | undefined
+}
+
+/** Returns the contract of a model from the server's metadata and configuration. */
+export const contract = (inspection: Inspection, model: string): Effect.Effect<FoundContract, InferenceError> =>
   Effect.gen(function* () {
     const metadata = yield* inspection.metadata(model)
     const configuration = yield* inspection.configuration(model)
+    const plain = { ...MetadataMessage.contract(metadata, Result.getOrUndefined(configuration)), name: model }
+    const { contractJson } = metadata
+    const merged = contractJson === "" ? Result.succeed(plain) : ContractExtension.merge(plain, contractJson)
     return {
-      contract: { ...MetadataMessage.contract(metadata, Result.getOrUndefined(configuration)), name: model },
+      contract: Result.getOrElse(merged, () => plain),
       unconfigured: Result.isFailure(configuration) ? configuration.failure : undefined,
+      unreadable: Result.isFailure(merged) ? merged.failure : undefined,
     }
   })
 

@@ -3,8 +3,8 @@
  * configuration if available. Later changes go unnoticed here; OutputCheck.ts checks every reply.
  */
 import { Effect } from "effect"
-import * as Contract from "@nereid/core/internal/contract/Contract"
 import { compare, ContractMismatch, print } from "@nereid/core/internal/contract/ContractDifference"
+import * as ContractExtension from "@nereid/core/internal/contract/ContractExtension"
 import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { InferenceError } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/internal/model/Field"
@@ -31,7 +31,7 @@ export const check = (
     const inspection = yield* Inspection.make(settings)
     const { contract } = yield* Inspection.contract(inspection, name)
     yield* inspection.ready(name)
-    const differences = compare(Contract.fromDefinition(definition), contract, "callable")
+    const differences = compare(ContractExtension.declared(definition), contract, "callable")
     if (differences.length === 0) return
     const lines = differences.map((difference) => `\n  ${print(difference)}`)
     const message = `model '${name}' at ${ServerUrl.address(settings.endpoint)} differs from its declaration:${lines.join("")}`

@@ -3,8 +3,10 @@
  * declaration, an ONNX file, a repository or a live server. Queues and instances are not part of it.
  */
 import { Result } from "effect"
-import type { Signature, TensorSpec } from "../tensor/TensorSpec.ts"
+import type { GrpcCode } from "../grpc/GrpcCode.ts"
+import type { Signature, TensorForm, TensorSpec } from "../tensor/TensorSpec.ts"
 import { isDynamic } from "../tensor/TensorSpec.ts"
+import type { JsonDocument } from "./JsonType.ts"
 
 /** A tensor as its source declares it, which may exceed what the protocol can express. */
 export interface ContractTensor extends Pick<TensorSpec, "name" | "labels" | "default"> {
@@ -14,6 +16,28 @@ export interface ContractTensor extends Pick<TensorSpec, "name" | "labels" | "de
   readonly dims: TensorSpec["dims"] | undefined
   /** Whether a request may omit the input; undefined if the source does not declare it. */
   readonly optional: boolean | undefined
+  /** Form of the value in code; undefined if the source does not declare it. */
+  readonly form?: TensorForm | undefined
+  /** Type of the JSON value, for the form `json`; undefined if the source does not declare it. */
+  readonly json?: JsonDocument | undefined
+}
+
+/** A parameter of requests or responses. */
+export interface ContractParameter {
+  readonly name: string
+  /** As it is on the wire. */
+  readonly json: JsonDocument
+  readonly optional: boolean
+  /** Default of an optional parameter. 64-bit integers, NaN and the infinities are strings. */
+  readonly default?: string | number | boolean
+}
+
+export interface ContractError {
+  readonly tag: string
+  readonly http: number
+  readonly grpc: keyof typeof GrpcCode
+  /** An object with the tag and the fields. */
+  readonly json: JsonDocument
 }
 
 export interface Contract {
@@ -27,6 +51,12 @@ export interface Contract {
   readonly maxBatchSize: number | undefined
   /** Whether a request has any number of responses; undefined if the source does not declare it. */
   readonly decoupled?: boolean | undefined
+  /** Declared parameters of requests; undefined if the source does not declare them. */
+  readonly parameters?: ReadonlyArray<ContractParameter> | undefined
+  /** The same of responses. */
+  readonly responseParameters?: ReadonlyArray<ContractParameter> | undefined
+  /** Declared errors; undefined if the source does not declare them. */
+  readonly errors?: ReadonlyArray<ContractError> | undefined
 }
 
 export const fromDefinition = (definition: {

@@ -4,9 +4,14 @@
  */
 import { Result } from "effect"
 import { isDataType } from "../tensor/DataType.ts"
-import { classNames } from "./ClassName.ts"
-import type { Contract, ContractTensor } from "./Contract.ts"
-import { call, type Expression, object, quoted, width, word } from "./SourceText.ts"
+import { ClassNames } from "./ClassName.ts"
+import type { Contract, ContractError, ContractParameter, ContractTensor } from "./Contract.ts"
+import * as DefaultSource from "./DefaultSource.ts"
+import { ErrorSource } from "./ErrorSource.ts"
+import * as JsonLiteral from "./JsonLiteral.ts"
+import { JsonSource } from "./JsonSource.ts"
+import { call, type Expression, inline, object, quoted, width, word } from "./SourceText.ts"
+import { fits, guessedForm, isLabel } from "./TensorForm.ts"
 
 export interface ContractEntry {
   /** Contract with a known maximum batch size. */
@@ -27,32 +32,55 @@ export const print = (
   entries: ReadonlyArray<ContractEntry>,
   options: PrintOptions = {},
 ): Result.Result<string, string> => {
-  const names = classNames(entries.map(({ contract }) => contract.name))
+  const names = new ClassNames()
+  const named = entries.map((entry) => ({ entry, className: names.unique(entry.contract.name, "Model") }))
+  const json = new JsonSource(names)
+  const shared = { json, errors: new ErrorSource(names, json), effect: new Set<"Effect" | "Schema">(), options }
   const classes: Array<string> = []
-  let usesTensors = false
-  for (const [index, entry] of entries.entries()) {
-    const printed = printClass(entry, names[index] ?? "", options)
+  for (const { entry, className } of named) {
+    const printed = printClass(entry, className, shared)
     if (Result.isFailure(printed)) return Result.fail(`model '${entry.contract.name}': ${printed.failure}`)
     classes.push(printed.success)
-    usesTensors ||= entry.contract.inputs.length + entry.contract.outputs.length > 0
   }
-  const imports = `import { ${usesTensors ? "Model, Tensor" : "Model"} } from "@nereid/core"`
-  return Result.succeed(`${[imports, ...classes].join("\n\n")}\n`)
+  const body = [...shared.json.statements, ...shared.errors.statements, ...classes]
+  return Result.succeed(`${[imports(entries, shared.effect), ...body].join("\n\n")}\n`)
+}
+
+/** The imports that the declarations use. */
+const imports = (entries: ReadonlyArray<ContractEntry>, effect: ReadonlySet<string>): string => {
+  const usesTensors = entries.some(({ contract }) => contract.inputs.length + contract.outputs.length > 0)
+  return [
+    `import { ${usesTensors ? "Model, Tensor" : "Model"} } from "@nereid/core"`,
+    ...(effect.size > 0 ? [`import { ${[...effect].toSorted().join(", ")} } from "effect"`] : []),
+  ].join("\n")
+}
+
+interface Shared {
+  readonly json: JsonSource
+  readonly errors: ErrorSource
+  /** Modules of Effect that the file imports. */
+  readonly effect: Set<"Effect" | "Schema">
+  readonly options: PrintOptions
 }
 
 const printClass = (
   { contract, source, version }: ContractEntry,
   className: string,
-  options: PrintOptions,
+  shared: Shared,
 ): Result.Result<string, string> => {
-  const inputs = fields("input", contract.inputs, options)
+  const inputs = fields("input", contract.inputs, shared)
   if (Result.isFailure(inputs)) return Result.fail(inputs.failure)
-  const outputs = fields("output", contract.outputs, options)
+  const outputs = fields("output", contract.outputs, shared)
   if (Result.isFailure(outputs)) return Result.fail(outputs.failure)
-  const { maxBatchSize = 0 } = contract
+  const { maxBatchSize = 0, parameters = [], responseParameters = [], errors = [] } = contract
   const members: ReadonlyArray<readonly [string, Expression]> = [
     ["inputs", inputs.success.expression],
     ["outputs", outputs.success.expression],
+    ...(parameters.length > 0 ? [["parameters", parameterFields(parameters, shared)] as const] : []),
+    ...(responseParameters.length > 0
+      ? [["responseParameters", parameterFields(responseParameters, shared)] as const]
+      : []),
+    ...(errors.length > 0 ? [["errors", errorEntries(errors, shared)] as const] : []),
     ...(maxBatchSize > 0 ? [["maxBatchSize", word(String(maxBatchSize))] as const] : []),
     ...(version === undefined || version === 1 ? [] : [["version", word(String(version))] as const]),
   ]
@@ -64,6 +92,34 @@ const printClass = (
   ]
   return Result.succeed(`${comment(notes)}\n${declaration(className, contract.name, members)}`)
 }
+
+const parameterFields = (parameters: ReadonlyArray<ContractParameter>, shared: Shared): Expression => ({
+  kind: "object",
+  members: parameters.map((parameter) => [parameter.name, parameterField(parameter, shared)] as const),
+})
+
+const parameterField = ({ json, optional, default: preset }: ContractParameter, shared: Shared): Expression => {
+  const schema = shared.json.schema(json)
+  shared.effect.add("Schema")
+  if (!optional) return schema
+  const literal = preset === undefined ? undefined : JsonLiteral.make(preset, json)
+  if (literal === undefined) return call("Schema.optionalKey", schema)
+  shared.effect.add("Effect")
+  return call(`${inline(schema)}.pipe`, call("Schema.withDecodingDefaultKey", call("Effect.succeed", literal)))
+}
+
+const errorEntries = (errors: ReadonlyArray<ContractError>, shared: Shared): Expression => ({
+  kind: "list",
+  elements: errors.map((error) => {
+    const name = word(shared.errors.name(error))
+    shared.effect.add("Schema")
+    const status: ReadonlyArray<readonly [string, Expression]> = [
+      ...(error.http === 500 ? [] : [["http", word(String(error.http))] as const]),
+      ...(error.grpc === "INTERNAL" ? [] : [["grpc", word(quoted(error.grpc))] as const]),
+    ]
+    return status.length === 0 ? name : { kind: "list", elements: [name, { kind: "object", members: status }] }
+  }),
+})
 
 /** The options in the line of the name, unless that is too long for a line. */
 const declaration = (
@@ -89,7 +145,7 @@ type Kind = "input" | "output"
 const fields = (
   kind: Kind,
   tensors: ReadonlyArray<ContractTensor>,
-  options: PrintOptions,
+  shared: Shared,
 ): Result.Result<PrintedFields, string> => {
   const members: Array<readonly [string, Expression]> = []
   const notes: Array<string> = []
@@ -100,7 +156,7 @@ const fields = (
     }
     const problem = undeclarable(tensor)
     if (problem === undefined) {
-      members.push([name, field(tensor, options)])
+      members.push([name, field(tensor, shared)])
       if (tensor.labels !== undefined && !isLabel(tensor)) notes.push(classes(name, tensor.labels))
     } else if (kind === "input" && optional !== true) return Result.fail(`input '${name}' ${problem}`)
     else notes.push(`Omits ${kind} '${name}', which ${problem}.`)
@@ -117,21 +173,37 @@ const undeclarable = ({ datatype, dims }: ContractTensor): string | undefined =>
   return wrong === undefined ? undefined : `has a dimension of ${wrong}`
 }
 
-/** One index of a class, as a label in code. */
-const isLabel = ({ datatype, dims, labels }: ContractTensor): boolean =>
-  labels !== undefined && labels.length > 0 && datatype === "INT32" && dims?.length === 1 && dims[0] === 1
-
-const field = (tensor: ContractTensor, { text = false }: PrintOptions): Expression => {
+const field = (tensor: ContractTensor, { json, effect, options }: Shared): Expression => {
   const { datatype, dims = [], labels = [], optional } = tensor
-  const isOne = dims.length === 1 && dims[0] === 1
-  const plain = isLabel(tensor)
-    ? call("Tensor.labels", { kind: "list", elements: labels.map((label) => word(quoted(label))) })
-    : isOne && datatype === "BYTES" && text
-      ? call("Tensor.utf8")
-      : isOne && datatype !== "BYTES" && datatype !== "BF16"
-        ? call("Tensor.scalar", word(quoted(datatype)))
-        : call(`Tensor.${datatype}`, ...dims.map((dim) => word(typeof dim === "string" ? quoted(dim) : String(dim))))
-  return optional === true ? call("Tensor.optional", plain) : plain
+  const form = formOf(tensor, options)
+  if (form === "json") effect.add("Schema")
+  const plain = () => {
+    switch (form) {
+      case "label":
+        return call("Tensor.labels", { kind: "list", elements: labels.map((label) => word(quoted(label))) })
+      case "utf8":
+        return call("Tensor.utf8")
+      case "json":
+        return call("Tensor.json", tensor.json === undefined ? word("Schema.Json") : json.schema(tensor.json))
+      case "scalar":
+        return call("Tensor.scalar", word(quoted(datatype)))
+      case "tensor":
+        return call(
+          `Tensor.${datatype}`,
+          ...dims.map((dim) => word(typeof dim === "string" ? quoted(dim) : String(dim))),
+        )
+    }
+  }
+  if (optional !== true) return plain()
+  const preset = DefaultSource.make(tensor, form)
+  const members = preset === undefined ? [] : [{ kind: "object" as const, members: [["default", preset] as const] }]
+  return call("Tensor.optional", plain(), ...members)
+}
+
+const formOf = (tensor: ContractTensor, { text = false }: PrintOptions): DefaultSource.FieldForm => {
+  if (isLabel(tensor)) return "label"
+  const { form = guessedForm(tensor) } = tensor
+  return text && form === "tensor" && fits("utf8", tensor) ? "utf8" : form
 }
 
 const shownClasses = 10

@@ -29,7 +29,7 @@ export const quoted = (text: string): string => {
 }
 
 /** A member's name; `__proto__` would be no member otherwise. */
-const key = (name: string): string => {
+export const key = (name: string): string => {
   if (name === "__proto__") return '["__proto__"]'
   return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) ? name : quoted(name)
 }
@@ -43,7 +43,8 @@ export const print = (expression: Expression, before: string, after: string, ind
   return broken(expression, before, after, indent)
 }
 
-const inline = (expression: Expression): string => {
+/** On one line, however long. */
+export const inline = (expression: Expression): string => {
   switch (expression.kind) {
     case "word":
       return expression.text
@@ -60,10 +61,11 @@ const inline = (expression: Expression): string => {
 const broken = (expression: Exclude<Expression, { kind: "word" }>, before: string, after: string, indent: number) => {
   switch (expression.kind) {
     case "call": {
-      const [only] = expression.arguments
-      if (expression.arguments.length === 1 && only?.kind === "list") {
-        return print(only, `${before}${expression.callee}(`, `)${after}`, indent)
-      }
+      const last = expression.arguments.at(-1)
+      const others = expression.arguments.slice(0, -1)
+      const opening = `${before}${expression.callee}(${others.map((other) => `${inline(other)}, `).join("")}`
+      const isHugged = last?.kind === "object" || (last?.kind === "list" && others.length === 0)
+      if (isHugged && indent + opening.length < width) return broken(last, opening, `)${after}`, indent)
       const parts = expression.arguments.map((argument) => print(argument, "", ",", indent + 2))
       return lines(`${before}${expression.callee}(`, parts, `)${after}`, indent)
     }
@@ -90,7 +92,7 @@ export const object = (
 /** Prints a member; a call of one argument that does not fit goes on a separate line. */
 const member = (name: string, value: Expression, indent: number): string => {
   const flat = `${name}: ${inline(value)},`
-  const isCall = value.kind === "call" && value.arguments.length === 1 && value.arguments[0]?.kind !== "list"
+  const isCall = value.kind === "call" && value.arguments.length === 1 && value.arguments[0]?.kind === "word"
   return isCall && indent + flat.length > width
     ? `${name}:\n${" ".repeat(indent + 2)}${inline(value)},`
     : print(value, `${name}: `, ",", indent)

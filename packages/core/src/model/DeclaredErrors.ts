@@ -41,7 +41,19 @@ const origins = new WeakMap<object, DeclaredFailure>()
 export const originOf = (error: unknown): DeclaredFailure | undefined =>
   typeof error === "object" && error !== null ? origins.get(error) : undefined
 
+/** One declared error, as data. */
+export interface DeclaredError {
+  readonly tag: string
+  /** Status over HTTP. */
+  readonly http: number
+  /** Code over gRPC. */
+  readonly grpc: number
+  readonly error: ErrorClass
+}
+
 export interface DeclaredErrors {
+  /** In the order of declaration. */
+  readonly entries: ReadonlyArray<DeclaredError>
   /** Encodes a handler's failure; undefined if it is not a declared error. */
   readonly encode: (error: unknown) => DeclaredFailure | undefined
   /**
@@ -65,6 +77,7 @@ export const make = (model: string, entries: ErrorEntries): DeclaredErrors => {
     kinds.set(kind.tag, kind)
   }
   return {
+    entries: [...kinds.values()].map(({ tag, error, status }) => ({ tag, ...status, error })),
     encode: (error) => {
       const kind = error instanceof Error && "_tag" in error ? kinds.get(String(error._tag)) : undefined
       if (kind === undefined || !(error instanceof kind.error)) return undefined

@@ -11,11 +11,12 @@ it("derives the spec through transformations, checks and optional keys", () => {
     datatype: "FP32",
     dims: ["n", -1, 3],
     optional: false,
+    form: "tensor",
   })
-  expect(spec("x", Tensor.utf8())).toMatchObject({ datatype: "BYTES", dims: [1] })
-  expect(spec("x", Tensor.utf8().check(Schema.isMinLength(2)))).toMatchObject({ datatype: "BYTES", dims: [1] })
-  expect(spec("x", Tensor.json(Schema.Struct({ a: Schema.Number })))).toMatchObject({ datatype: "BYTES", dims: [1] })
-  expect(spec("x", Tensor.optional(Tensor.scalar("INT64")))).toMatchObject({ datatype: "INT64", optional: true })
+  expect(spec("x", Tensor.utf8())).toMatchObject({ datatype: "BYTES", dims: [1], form: "utf8" })
+  expect(spec("x", Tensor.utf8().check(Schema.isMinLength(2)))).toMatchObject({ datatype: "BYTES", form: "utf8" })
+  expect(spec("x", Tensor.json(Schema.Struct({ a: Schema.Number })))).toMatchObject({ datatype: "BYTES", form: "json" })
+  expect(spec("x", Tensor.optional(Tensor.scalar("INT64")))).toMatchObject({ optional: true, form: "scalar" })
   expect(spec("x", Tensor.labels(["a", "b"]))).toMatchObject({ datatype: "INT32", dims: [1], labels: ["a", "b"] })
 })
 

@@ -11,7 +11,16 @@ import { datatype, type DataTypeName, type DataTypeNamed } from "../tensor/DataT
 import { errorMessage } from "../error/ErrorMessage.ts"
 import { jsonExample } from "./JsonExample.ts"
 import { type Element, elementBytes } from "../tensor/Element.ts"
-import { type DefaultTensor, type Dim, matches, print, type ShapeOf, type TensorSpec } from "../tensor/TensorSpec.ts"
+import type { JsonSchema } from "../tensor/JsonSchema.ts"
+import {
+  type DefaultTensor,
+  type Dim,
+  matches,
+  print,
+  type ShapeOf,
+  type TensorForm,
+  type TensorSpec,
+} from "../tensor/TensorSpec.ts"
 import { make, TypedTensor, type Shape } from "../tensor/TypedTensor.ts"
 
 declare module "effect/Schema" {
@@ -31,6 +40,8 @@ export interface TensorAnnotation {
   readonly labels?: ReadonlyArray<string>
   /** Bytes of a valid element, for BYTES [1]. */
   readonly example?: () => Uint8Array
+  readonly form?: TensorForm
+  readonly jsonSchema?: () => JsonSchema
 }
 
 /** A Schema whose encoded side is a tensor and which needs no services. */
@@ -72,7 +83,7 @@ export type DataTypeOf<F extends Field> = NonNullable<F["Encoded"]> extends Type
 const annotated = <D extends DataType, const Dims extends ReadonlyArray<Dim>>(
   datatype: D,
   dims: Dims,
-  more: Pick<TensorAnnotation, "labels" | "example"> = {},
+  more: Omit<TensorAnnotation, "datatype" | "dims"> = {},
 ): Plain<D, ShapeOf<Dims>, SymbolOf<Dims>> =>
   Schema.declare(
     (value): value is TypedTensor<D, ShapeOf<Dims>> =>
@@ -86,7 +97,7 @@ const annotated = <D extends DataType, const Dims extends ReadonlyArray<Dim>>(
 const plain =
   <D extends DataType>(datatype: D) =>
   <const Dims extends ReadonlyArray<Dim>>(...dims: Dims): Plain<D, ShapeOf<Dims>, SymbolOf<Dims>> =>
-    annotated(datatype, dims)
+    annotated(datatype, dims, { form: "tensor" })
 
 /** Booleans, as 0 and 1 in a Uint8Array; `Tensor.BOOL(…)` takes the extents, a name or -1 for a variable one. */
 export const BOOL = plain("BOOL")
@@ -125,19 +136,23 @@ export const BYTES = plain("BYTES")
 export const of = <const N extends DataTypeName, const Dims extends ReadonlyArray<Dim>>(
   name: N,
   ...dims: Dims
-): Plain<DataTypeNamed<N>, ShapeOf<Dims>, SymbolOf<Dims>> => annotated(datatype(name), dims)
+): Plain<DataTypeNamed<N>, ShapeOf<Dims>, SymbolOf<Dims>> => annotated(datatype(name), dims, { form: "tensor" })
 
 // `ignoreBOM`: a leading U+FEFF is part of the text.
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const encoder = new TextEncoder()
 
 /** BYTES [1] on the wire, a string in code. Bytes that are not UTF-8, and text that has no UTF-8, are refused. */
-export const utf8 = () => text(BYTES(1))
+export const utf8 = () => text(annotated("BYTES", [1], { form: "utf8" }))
 
 /** BYTES [1] on the wire, JSON text of the Schema's encoded form; the decoded value in code. */
 export const json = <T, E>(schema: Schema.Codec<T, E>) => {
   const codec = Schema.toCodecJson(schema)
-  const bytes = annotated("BYTES", [1], { example: () => encoder.encode(jsonExample(codec)) })
+  const bytes = annotated("BYTES", [1], {
+    example: () => encoder.encode(jsonExample(codec)),
+    form: "json",
+    jsonSchema: () => Schema.toJsonSchemaDocument(codec),
+  })
   return text(bytes).pipe(Schema.decodeTo(Schema.fromJsonString(codec)))
 }
 
@@ -187,7 +202,7 @@ const scalarSchemas: { readonly [D in ScalarDataType]: Schema.Codec<ScalarType<D
 export const scalar = <D extends ScalarDataType>(
   datatype: D,
 ): Schema.Codec<ScalarType<D>, TypedTensor<D, readonly [1]>> =>
-  annotated(datatype, [1]).pipe(
+  annotated(datatype, [1], { form: "scalar" }).pipe(
     Schema.decodeTo(
       scalarSchemas[datatype],
       SchemaTransformation.transformEffect({

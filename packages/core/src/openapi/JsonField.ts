@@ -7,16 +7,11 @@ import { identity, Result, Schema } from "effect"
 import { type Field, isPlain } from "../model/Field.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
 import type { DataType } from "../tensor/DataType.ts"
+import type { JsonSchema } from "../tensor/JsonSchema.ts"
 import { fromNested, type Nested, toNested } from "../tensor/Nested.ts"
 import { type Dim, print, type TensorSpec } from "../tensor/TensorSpec.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 import { errorMessage } from "../error/ErrorMessage.ts"
-
-/** A JSON Schema, of draft 2020-12; its references are to `definitions`. */
-export interface JsonSchema {
-  readonly schema: object
-  readonly definitions: { readonly [name: string]: object }
-}
 
 export interface JsonField {
   readonly spec: TensorSpec

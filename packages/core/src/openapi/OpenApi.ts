@@ -3,7 +3,8 @@
  * schemas are those of the model's fields.
  */
 import { Schema } from "effect"
-import type { JsonField, JsonSchema } from "./JsonField.ts"
+import type { JsonSchema } from "../tensor/JsonSchema.ts"
+import type { JsonField } from "./JsonField.ts"
 import type { JsonSample } from "./JsonSample.ts"
 
 export interface OpenApiRoute {

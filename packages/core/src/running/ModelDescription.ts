@@ -5,6 +5,7 @@
 import type { FlatBatch } from "../batch/FlatBatch.ts"
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { Batching } from "../model/Batching.ts"
+import type { DeclaredErrors } from "../model/DeclaredErrors.ts"
 import type { Fields } from "../model/Field.ts"
 import type { ParameterFields } from "../model/ParameterFields.ts"
 import type { WarmUps } from "../model/WarmUpOptions.ts"
@@ -27,6 +28,10 @@ export interface ModelDescription extends ModelInterface {
   readonly warmUp: WarmUps<Fields> | undefined
   /** Declared parameters of requests; empty without a declaration. */
   readonly parameters: ParameterFields
+  /** Declared parameters of responses; undefined without a declaration. */
+  readonly responseParameters: ParameterFields | undefined
+  /** Declared errors; undefined without a declaration. */
+  readonly errors: DeclaredErrors | undefined
 }
 
 /** The part that comes from the model's declaration. */
@@ -35,11 +40,13 @@ interface ModelDeclaration extends Pick<
   "name" | "version" | "signature" | "maxBatchSize" | "batching"
 > {
   readonly parameters?: ParameterFields | undefined
+  readonly responseParameters?: ParameterFields | undefined
+  readonly errors?: DeclaredErrors | undefined
 }
 
 /** A description, with defaults for a model without a file, a cache and flat batches. */
 export const make = (
-  { name, version, signature, maxBatchSize, batching, parameters = {} }: ModelDeclaration,
+  { name, version, signature, maxBatchSize, batching, parameters = {}, responseParameters, errors }: ModelDeclaration,
   overrides: Pick<ModelDescription, "platform" | "statistics"> & Partial<ModelDescription>,
 ): ModelDescription => ({
   name,
@@ -52,5 +59,7 @@ export const make = (
   modelFile: undefined,
   warmUp: undefined,
   parameters,
+  responseParameters,
+  errors,
   ...overrides,
 })

@@ -3,6 +3,7 @@
  * read from an ONNX file, or taken from a server's metadata. Values are in TypedTensor.ts.
  */
 import type { DataType } from "./DataType.ts"
+import type { JsonSchema } from "./JsonSchema.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
 
 /** A fixed extent, -1 for any, or a name: any, but the same wherever the name stands in one request. */
@@ -19,6 +20,9 @@ export type ShapeOf<Dims extends ReadonlyArray<Dim>> = {
  */
 export type DefaultTensor = { readonly row: TypedTensor } | { readonly element: Uint8Array }
 
+/** The value of a tensor in code: the tensor itself, its only element, its text, or what its JSON text encodes. */
+export type TensorForm = "tensor" | "scalar" | "utf8" | "json"
+
 export interface TensorSpec {
   readonly name: string
   readonly datatype: DataType
@@ -32,6 +36,10 @@ export interface TensorSpec {
   readonly labels?: ReadonlyArray<string> | undefined
   /** Returns a valid value for the single BYTES element, if one is known that is better than any text. */
   readonly example?: () => Uint8Array
+  /** Form of the declared field, before transformations of its value; absent if only a file or server declares it. */
+  readonly form?: TensorForm
+  /** Schema of the encoded JSON, for the form `json`. */
+  readonly jsonSchema?: () => JsonSchema
 }
 
 /** The inputs and outputs of a model, in the order of its declaration. */

@@ -87,5 +87,6 @@ it("names the extensions of the protocol that work here, in its order (C2)", () 
     "statistics",
     "trace",
     "logging",
+    "model_metadata(contract)",
   ])
 })

@@ -4,6 +4,7 @@
  */
 import { Effect, Result } from "effect"
 import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
+import * as ContractMessage from "@nereid/core/internal/configuration/ContractMessage"
 import type { InferenceError } from "@nereid/core/Errors"
 import { InvalidRequest } from "@nereid/core/Errors"
 import { type Control, noRepository, type OpenRepository } from "@nereid/core/internal/lifecycle/ModelRepository"
@@ -45,6 +46,8 @@ export interface ModelMetadata {
   readonly platform: string
   readonly inputs: ReadonlyArray<TensorMetadata>
   readonly outputs: ReadonlyArray<TensorMetadata>
+  /** The declared contract; undefined if it says no more than metadata and configuration. */
+  readonly contract: ContractMessage.ContractMessage
 }
 
 export interface Gateway extends InferenceDispatch.CountedDispatch {
@@ -101,6 +104,7 @@ const extensions = [
   "statistics",
   "trace",
   "logging",
+  "model_metadata(contract)",
 ]
 
 export const make = (
@@ -174,6 +178,7 @@ export const make = (
         platform: model.description.platform,
         inputs: model.description.signature.inputs.map((spec) => tensorMetadata(model, spec)),
         outputs: model.description.signature.outputs.map((spec) => tensorMetadata(model, spec)),
+        contract: ContractMessage.make(model.description),
       })),
     modelConfiguration: (name, version) =>
       Result.map(

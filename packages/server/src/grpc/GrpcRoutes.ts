@@ -50,9 +50,10 @@ export const make =
       }),
       serverMetadata: () => ({ ...gateway.metadata, extensions: [...gateway.metadata.extensions] }),
       modelMetadata: ({ name, version }) => {
-        const metadata = orThrow(gateway.modelMetadata(name, version))
+        const { contract, ...metadata } = orThrow(gateway.modelMetadata(name, version))
         return {
           ...metadata,
+          contractJson: contract?.text ?? "",
           versions: [...metadata.versions],
           inputs: metadata.inputs.map(tensorMetadata),
           outputs: metadata.outputs.map(tensorMetadata),

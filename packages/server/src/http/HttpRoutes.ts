@@ -109,6 +109,12 @@ const information = (gateway: Gateway): ReadonlyArray<Route> => [
     method: "GET",
     api: "metadata",
     path: new RegExp(`^${model}$`),
-    handle: ({ response, model: { name, version } }) => sendResult(response, gateway.modelMetadata(name, version)),
+    handle: ({ response, model: { name, version } }) =>
+      sendResult(
+        response,
+        Result.map(gateway.modelMetadata(name, version), ({ contract, ...metadata }) =>
+          contract === undefined ? metadata : { ...metadata, contract: contract.document },
+        ),
+      ),
   },
 ]

@@ -150,7 +150,8 @@ describe("routes", () => {
         const tensor = (name: string) => `[{"name":"${name}","datatype":"FP32","shape":[-1,-1]}]`
         assert.strictEqual(
           text,
-          `{"name":"echo","versions":["1"],"platform":"nereid","inputs":${tensor("X")},"outputs":${tensor("Y")}}`,
+          `{"name":"echo","versions":["1"],"platform":"nereid","inputs":${tensor("X")},"outputs":${tensor("Y")},` +
+            `"contract":{"inputs":[{"name":"X","dims":["n"]}],"outputs":[{"name":"Y","dims":["n"]}]}}`,
         )
       }
       gateway.beginDrain()
