@@ -31,6 +31,8 @@ export interface SupervisorOptions<W extends Supervised, E extends { readonly me
   readonly name: string
   /** Maximum concurrent batches of a worker; called once the first one has started. */
   readonly concurrency: () => number
+  /** As in Instance. `stop` of the worker then ends batches that still run. */
+  readonly interruptTimeout?: number
   /** A worker that has started; not to be interrupted. */
   readonly start: Effect.Effect<W, E, R>
   readonly restart: RestartOptions
@@ -54,6 +56,7 @@ export const wrongRestart = (options: RestartOptions = {}): string | undefined =
 export const make = Effect.fnUntraced(function* <W extends Supervised, E extends { readonly message: string }, R>({
   name,
   concurrency,
+  interruptTimeout,
   start,
   restart: options,
 }: SupervisorOptions<W, E, R>) {
@@ -105,6 +108,7 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
   const instance: Instance = {
     name,
     concurrency: concurrency(),
+    ...(interruptTimeout === undefined ? {} : { interruptTimeout }),
     // A thread may have ended before its supervisor has noticed.
     status: () => (status === "available" && !worker.isAlive ? "restarting" : status),
     onStatusChange: () => {},
