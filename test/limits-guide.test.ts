@@ -84,6 +84,11 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
   ["pause before the first restart", "core/src/instance/Supervisor.ts", /defaultDelay = "(.*)"/],
   ["start of a worker's handler", "worker/src/Worker.ts", /millis\("startTimeout", "(.*)"\)/],
   ["batch of a worker that no caller waits for", "worker/src/Worker.ts", /millis\("cancelTimeout", "(.*)"\)/],
+  [
+    "batch in code that no caller waits for, while its model unloads or the server stops",
+    "core/src/instance/Instance.ts",
+    /defaultInterruptTimeout = (.*)/,
+  ],
   ["finalizers of a worker", "worker/src/Worker.ts", /millis\("stopTimeout", "(.*)"\)/],
   ["batch in shared memory of an ONNX thread", "onnx/src/Slots.ts", /maxSlotBytes = (.*)/],
   ["instances of a model in `config.pbtxt`", "repository/src/config/InstanceGroupCheck.ts", /maxInstances = (.*)/],

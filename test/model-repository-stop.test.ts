@@ -157,6 +157,41 @@ it("a stream that does not end is ended at --exit-timeout-secs, and the exit cod
   expect(output).toContain("still in flight after 1s; stopping without them")
 })
 
+it.each([
+  ["on the server's thread", "", "await new Promise(() => {})"],
+  ["in a worker thread", 'parameters { key: "worker_threads" value { string_value: "true" } }', "for (;;);"],
+])("a batch that no caller waits for does not hold a stop up: a script %s", async (_, thread, hang) => {
+  const models = await repository()
+  models.write("gated/config.pbtxt", `max_batch_size: 1 ${io} instance_group { count: 1 kind: KIND_CPU } ${thread}`)
+  models.write(
+    "gated/1/model.js",
+    `export default {
+      initialize: ({ logger }) => logger,
+      execute: async ([{ signal }], logger) => {
+        signal.addEventListener("abort", () => logger.info("has aborted"))
+        logger.info("has entered")
+        ${hang}
+      },
+      finalize: (logger) => logger.info("is finalized"),
+    }`,
+  )
+  const { server, grpc } = await serve(`--model-repository=${models.path}`)
+  const client = await Client.connect(Gated, { url: grpc })
+  const caller = new AbortController()
+  const request = client.infer({ X: 1 }, { signal: caller.signal }).catch(() => "left")
+  await server.match(/has entered/)
+  caller.abort()
+  expect(await request).toBe("left")
+  await client.close()
+  server.signal("SIGTERM")
+  const { code, output } = await server.ended
+  expect(code).toBe(0)
+  expect(output).toContain("Model 'gated' stops without a batch that did not end after an interruption")
+  const [, stopped] = /Stopped in (\d+) ms/.exec(output) ?? []
+  expect(Number(stopped)).toBeLessThan(4000)
+  if (thread === "") expect(output).toMatch(/has aborted[^]*is finalized/)
+})
+
 it("a session that ONNX Runtime is still making does not end in a core dump", async () => {
   const models = await repository()
   models.write("late/1/model.onnx", slowToLoad(1024, 60))

@@ -5,7 +5,7 @@ import { type Model, Tensor } from "@nereid/core"
 import { Unrecoverable } from "@nereid/core/Errors"
 import type { Request } from "@nereid/core/internal/request/Request"
 import { infer } from "@nereid/core/internal/running/CallableModel"
-import { Context, Effect, Exit, Fiber, Layer, Logger, Metric, Queue, Result, Scope, Stream } from "effect"
+import { Context, Duration, Effect, Exit, Fiber, Layer, Logger, Metric, Queue, Result, Scope, Stream } from "effect"
 import type * as contract from "./Command.fixture.ts"
 import { Command, Count, OtherRows, Rows, Scale } from "./Command.fixture.ts"
 import type * as commandHandler from "./CommandHandler.fixture.ts"
@@ -360,6 +360,19 @@ describe("a cancelled call", () => {
     }),
   )
 })
+
+it.live("an unload ends a thread that ignores a cancellation, long before its cancel timeout", () =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const { infer: call, log } = yield* Scope.provide(running(), scope)
+    const fiber = yield* Effect.forkChild(call("spin"), { startImmediately: true })
+    yield* log.until(/begins/)
+    yield* Fiber.interrupt(fiber)
+    const [duration] = yield* Effect.timed(Scope.close(scope, Exit.void))
+    yield* log.until(/Model 'command' stops without a batch that did not end after an interruption/)
+    expect(Duration.toSeconds(duration)).toBeLessThan(8)
+  }),
+)
 
 describe("a failed load", () => {
   const failure = <Self>(layer: Layer.Layer<Self, Worker.WorkerLoadError>) =>

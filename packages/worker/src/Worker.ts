@@ -6,6 +6,7 @@ import type { GivenOptions } from "@nereid/core/internal/model/GivenOptions"
 import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
+import { defaultInterruptTimeout } from "@nereid/core/internal/instance/Instance"
 import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
 import type { Declared } from "@nereid/core/internal/model/Declared"
 import * as Provide from "@nereid/core/internal/provide/Provide"
@@ -33,7 +34,7 @@ export interface LayerOptions<I extends Fields = Fields> extends Provide.Serving
   readonly startTimeout?: Duration.Input
   /**
    * Maximum time that a batch may continue after its last request was cancelled. After it, the thread is terminated and
-   * replaced. Default 10 seconds.
+   * replaced. Default 10 seconds, and 1 second when the model unloads.
    */
   readonly cancelTimeout?: Duration.Input
   /** Maximum time for the finalizers of a handler, before its thread is terminated. Default 10 seconds. */
@@ -121,6 +122,8 @@ export const layer =
       Supervisor.make({
         name: instance.name,
         concurrency: () => (decoupled ? Math.max(1, definition.maxBatchSize) : 1),
+        // A stop does not wait longer than other models do, unless the option asks for it.
+        interruptTimeout: options?.cancelTimeout === undefined ? defaultInterruptTimeout : settings.cancelTimeout,
         start: start(instance),
         restart: options?.restart ?? {},
       })

@@ -208,18 +208,32 @@ export class WorkerThread implements Supervised {
     }, this.#options.cancelTimeout)
   }
 
-  /** Tells the thread to exit and waits for it; terminates it after a timeout. Harmless if the thread has exited. */
+  /**
+   * Tells the thread to exit and waits for it; terminates it after a timeout. A thread that does not respond to the
+   * cancellation of its batches would not respond to this either: it is terminated at once. Harmless if the thread has
+   * exited.
+   */
   get stop(): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#state === "running") {
         this.#state = "stopping"
         this.#worker.ref()
-        this.#send({ _tag: "Stop" })
-        const timer = setTimeout(() => void this.#worker.terminate(), this.#options.stopTimeout)
-        this.#worker.once("exit", () => clearTimeout(timer))
+        if (this.#ignoresCancellation) {
+          this.#wasEnded = true
+          void this.#worker.terminate()
+        } else {
+          this.#send({ _tag: "Stop" })
+          const timer = setTimeout(() => void this.#worker.terminate(), this.#options.stopTimeout)
+          this.#worker.once("exit", () => clearTimeout(timer))
+        }
       }
       return Effect.asVoid(Deferred.await(this.exited))
     }).pipe(Effect.uninterruptible)
+  }
+
+  /** Whether it has batches, and all of them are cancelled. The thread answers a cancellation in its next turn. */
+  get #ignoresCancellation(): boolean {
+    return this.#inFlight.size > 0 && Array.from(this.#inFlight.values()).every(({ timer }) => timer !== undefined)
   }
 
   #send(message: ToThread, transfer: ReadonlyArray<ArrayBuffer> = []): void {

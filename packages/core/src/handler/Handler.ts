@@ -20,7 +20,7 @@ import {
 import type { Fields } from "../model/Field.ts"
 import { Hosting } from "../instance/Hosting.ts"
 import { errorPrefix, type Request } from "../request/Request.ts"
-import type { ExecutionResult, Instance } from "../instance/Instance.ts"
+import { defaultInterruptTimeout, type ExecutionResult, type Instance } from "../instance/Instance.ts"
 import { InstanceContext } from "../instance/InstanceContext.ts"
 import * as InstancePlan from "../instance/InstancePlan.ts"
 import type * as InstanceSet from "../instance/InstanceSet.ts"
@@ -101,6 +101,7 @@ export const instances = <
         concurrency,
         cycles,
         interruptsRequests: true,
+        interruptTimeout: defaultInterruptTimeout,
         status: () => "available",
         onStatusChange: () => {},
         // The services of handling are those of the layer and of the instance, as its type has it.

@@ -88,6 +88,35 @@ it.effect("a caller that leaves aborts the signal; the instance is busy until th
   }),
 )
 
+it.effect("an unload aborts the signal, waits a second for the promise, and then finalizes the handler", () =>
+  Effect.gen(function* () {
+    const events: Array<string> = []
+    const handler = Model.each(
+      Shout,
+      Effect.acquireRelease(
+        Effect.succeed(async ({ TEXT }: { TEXT: string }, { signal }: { signal: AbortSignal }) => {
+          signal.addEventListener("abort", () => events.push("abort"))
+          await new Promise<void>(() => {})
+          return { TEXT }
+        }),
+        () => Effect.sync(() => events.push("finalize")),
+      ),
+    )
+    const scope = yield* Scope.make()
+    const context = yield* Layer.buildWithScope(handler, scope)
+    const { infer } = yield* Effect.provideContext(Shout, context)
+    const caller = yield* Effect.forkChild(infer({ TEXT: "slow" }), { startImmediately: true })
+    yield* TestClock.adjust(0)
+    const closed = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+    yield* TestClock.adjust(999)
+    expect([events, closed.pollUnsafe()]).toEqual([["abort"], undefined])
+    yield* TestClock.adjust(1)
+    yield* Fiber.join(closed)
+    expect(events).toEqual(["abort", "finalize"])
+    expect(yield* Effect.flip(Fiber.join(caller))).toMatchObject({ _tag: "Unavailable" })
+  }),
+)
+
 const waiting = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()))
 

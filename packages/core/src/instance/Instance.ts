@@ -31,6 +31,9 @@ export type Settle = (exit: Exit.Exit<ExecutionResult, InferenceError>) => void
  */
 export type Interrupt = (request?: number) => void
 
+/** `interruptTimeout` of code that runs in JavaScript, in milliseconds. */
+export const defaultInterruptTimeout = 1000
+
 /** Instances that are alike, as the protocol's configuration shows them. */
 export interface InstanceGroup {
   readonly name: string
@@ -49,6 +52,11 @@ export interface Instance {
   readonly cycles?: CallCycleDetector
   /** Whether `Interrupt` may be called for single requests. Default false. */
   readonly interruptsRequests?: boolean
+  /**
+   * Milliseconds that a stop waits for a batch after its interruption. The instance is then released while the batch
+   * still runs. Default: until the batch ends.
+   */
+  readonly interruptTimeout?: number
   readonly status: () => InstanceStatus
   /** Set by the scheduler: the instance calls it whenever its status has changed. */
   onStatusChange: () => void
@@ -60,6 +68,7 @@ export interface Instance {
 export const wrapInstance = (inner: Instance, execute: Instance["execute"]): Instance => ({
   name: inner.name,
   concurrency: inner.concurrency,
+  ...(inner.interruptTimeout === undefined ? {} : { interruptTimeout: inner.interruptTimeout }),
   status: inner.status,
   get onStatusChange() {
     return inner.onStatusChange

@@ -33,6 +33,8 @@ export interface SupervisorOptions<W extends Supervised, E extends { readonly me
   readonly name: string
   /** Maximum concurrent batches of a worker; called once the first one has started. */
   readonly concurrency: () => number
+  /** As in Instance. `stop` of the worker then ends batches that still run. */
+  readonly interruptTimeout?: number
   /** A worker that has started; not to be interrupted. */
   readonly start: Effect.Effect<W, E, R>
   readonly restart: RestartOptions
@@ -66,6 +68,7 @@ export const wrongIdleTimeout = (timeout: Duration.Input | undefined): string | 
 export const make = Effect.fnUntraced(function* <W extends Supervised, E extends { readonly message: string }, R>({
   name,
   concurrency,
+  interruptTimeout,
   start,
   restart: options,
   idleTimeout,
@@ -149,6 +152,7 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
   const instance: Instance = {
     name,
     concurrency: concurrency(),
+    ...(interruptTimeout === undefined ? {} : { interruptTimeout }),
     // A thread may have ended before its supervisor has noticed.
     status: () => (status === "available" && !idle.isAsleep && worker?.isAlive !== true ? "restarting" : status),
     onStatusChange: () => {},

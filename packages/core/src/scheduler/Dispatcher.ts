@@ -55,11 +55,30 @@ export class Dispatcher {
     this.#options.tasks.scheduleTask(this.#turn, 0)
   }
 
-  /** Interrupts the running batches, and waits for their end. Requires an empty queue. */
+  /**
+   * Interrupts the running batches, and waits for their end: at most for the interrupt timeout of their instances.
+   * Requires an empty queue.
+   */
   get stop(): Effect.Effect<void> {
     return Effect.suspend(() => {
       for (const batch of this.#running) batch.interrupt()
-      return this.#ended.await
+      const limit = Math.max(0, ...Array.from(this.#running, ({ interruptTimeout }) => interruptTimeout))
+      if (this.#running.size === 0 || limit === Infinity) return this.#ended.await
+      if (limit === 0) return this.#abandon
+      // As a race of separate fibers: a stop is a finalizer, in which a wait cannot be interrupted.
+      const hasTimedOut = Effect.raceFirst(Effect.as(this.#ended.await, false), Effect.as(Effect.sleep(limit), true))
+      return Effect.flatMap(hasTimedOut, (timedOut) => (timedOut ? this.#abandon : Effect.void))
+    })
+  }
+
+  /** Ends the batches that an interruption has not ended. */
+  get #abandon(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { model } = this.#options.batches
+      const batches = [...this.#running]
+      for (const batch of batches) batch.abandon()
+      const subject = batches.length === 1 ? "a batch" : `${batches.length} batches`
+      return Effect.logWarning(`Model '${model}' stops without ${subject} that did not end after an interruption`)
     })
   }
 

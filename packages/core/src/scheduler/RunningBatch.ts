@@ -40,7 +40,10 @@ export class RunningBatch {
   /** Number of requests without a reply. */
   #waiting: number
   #interrupt: Interrupt | undefined
-  #isInterrupted = false
+  /** Called when the batch has ended; undefined before its start. */
+  #free: (() => void) | undefined
+  /** Time of the first interruption, in monotonic nanoseconds. */
+  #interruptedAt: number | undefined
   #isSettled = false
   #span: Tracer.Span | undefined
 
@@ -58,24 +61,17 @@ export class RunningBatch {
 
   /** `free` is called when the instance has ended the batch, before the replies; perhaps before this returns. */
   start(free: () => void): void {
-    const settle = (exit: Exit.Exit<ExecutionResult, InferenceError>) => {
-      if (this.#isSettled) return
-      this.#isSettled = true
-      this.#interrupt = undefined
-      free()
-      this.#span?.end(this.#options.spans?.clock.currentTimeNanosUnsafe() ?? 0n, exit)
-      this.#settle(exit)
-    }
+    this.#free = free
     try {
       const batch = this.#traced(this.#options.batchOf(this.#requests.map(({ request }) => request)))
       this.#options.statistics.executing(batch.rows, batch.requests.length)
-      const interrupt = this.#instance.execute(batch, settle)
+      const interrupt = this.#instance.execute(batch, this.#end)
       if (this.#isSettled) return
       this.#interrupt = interrupt
-      if (this.#isInterrupted) interrupt()
+      if (this.#interruptedAt !== undefined) interrupt()
     } catch (defect) {
       // An exception of an instance fails only this batch.
-      settle(Exit.die(defect))
+      this.#end(Exit.die(defect))
     }
   }
 
@@ -101,8 +97,29 @@ export class RunningBatch {
   }
 
   interrupt(): void {
-    this.#isInterrupted = true
+    this.#interruptedAt ??= this.#options.nanos()
     this.#interrupt?.()
+  }
+
+  /** Milliseconds that a stop waits for the batch, which was interrupted; Infinity: until it ends. */
+  get interruptTimeout(): number {
+    const { interruptTimeout: limit = Infinity } = this.#instance
+    const now = this.#options.nanos()
+    return Math.max(0, limit - (now - (this.#interruptedAt ?? now)) / 1e6)
+  }
+
+  /** Ends the batch here, after its interruption. What its instance still does has no effect. */
+  abandon(): void {
+    this.#end(Exit.interrupt())
+  }
+
+  readonly #end = (exit: Exit.Exit<ExecutionResult, InferenceError>): void => {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#interrupt = undefined
+    this.#free?.()
+    this.#span?.end(this.#options.spans?.clock.currentTimeNanosUnsafe() ?? 0n, exit)
+    this.#settle(exit)
   }
 
   #settle(exit: Exit.Exit<ExecutionResult, InferenceError>): void {
@@ -154,7 +171,8 @@ export class RunningBatch {
    */
   #bisect(cause: Cause.Cause<InferenceError>): boolean {
     const { retry } = this.#options
-    if (retry === undefined || this.#waiting < 2 || this.#isInterrupted || Cause.hasInterruptsOnly(cause)) return false
+    if (retry === undefined || this.#waiting < 2 || this.#interruptedAt !== undefined || Cause.hasInterruptsOnly(cause))
+      return false
     if (this.#instance.status() !== "available" || this.#errorOf(cause) instanceof Unrecoverable) return false
     const waiting = this.#requests.filter((queued) => !queued.done)
     for (const queued of waiting) queued.running = undefined

@@ -32,6 +32,7 @@ export const harness = Effect.fnUntraced(function* (
     instanceCount?: number
     concurrency?: number
     interruptible?: boolean
+    interruptTimeout?: number
     wrap?: (execute: Instance["execute"]) => Instance["execute"]
   } = {},
 ) {
@@ -56,6 +57,7 @@ export const harness = Effect.fnUntraced(function* (
     concurrency: options.concurrency ?? 1,
     status: () => statuses.get(`m_0_${index}`) ?? "available",
     onStatusChange: () => {},
+    ...(options.interruptTimeout === undefined ? {} : { interruptTimeout: options.interruptTimeout }),
     execute: (options.wrap ?? identity)((batch, settle) => {
       const interrupt = executeGated(index)(batch, settle)
       return options.interruptible === false ? () => {} : interrupt

@@ -452,6 +452,41 @@ it.effect("stop of an instance that cannot be interrupted: its batch ends, and i
   }),
 )
 
+it.effect("stop: a batch that ignores its interruption ends with the interrupt timeout of its instance", () =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const options = { interruptible: false, interruptTimeout: 1000 }
+    const { send, settle, complete } = yield* Scope.provide(harness(options), scope)
+    const caller = yield* send(2)
+    yield* settle
+    const stopped = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+    yield* TestClock.adjust(999)
+    expect([stopped.pollUnsafe(), caller.pollUnsafe()]).toEqual([undefined, undefined])
+    yield* TestClock.adjust(1)
+    yield* Fiber.join(stopped)
+    expect(yield* Effect.flip(Fiber.join(caller))).toMatchObject({ _tag: "Unavailable" })
+    // Its end has no effect any more.
+    yield* complete(0)
+  }),
+)
+
+it.effect("stop: the interrupt timeout begins when the last caller leaves", () =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const options = { interruptible: false, interruptTimeout: 1000 }
+    const { send, settle } = yield* Scope.provide(harness(options), scope)
+    const caller = yield* send(2)
+    yield* settle
+    yield* Fiber.interrupt(caller)
+    yield* TestClock.adjust(900)
+    const stopped = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+    yield* TestClock.adjust(99)
+    expect(stopped.pollUnsafe()).toBeUndefined()
+    yield* TestClock.adjust(1)
+    yield* Fiber.join(stopped)
+  }),
+)
+
 it.effect("1,000 requests of 1 to 4 rows, some cancelled: every other one gets its own rows back", () =>
   Effect.gen(function* () {
     const { send, runs, complete, statistics } = yield* harness({ instanceCount: 2, maxQueueSize: 1000 })

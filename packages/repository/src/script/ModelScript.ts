@@ -75,7 +75,10 @@ interface Life<State> {
    * are. An instance that throws, or does not respond within 5 seconds, is not ready. It still executes requests.
    */
   readonly isReady?: (state: State) => boolean | PromiseLike<boolean>
-  /** Called once for each instance, after its last request. */
+  /**
+   * Called once for each instance, after its last request. A batch that no caller waits for, and that ignores
+   * `request.signal` for a second, may still run.
+   */
   readonly finalize?: (state: State) => void | PromiseLike<void>
 }
 
