@@ -253,6 +253,7 @@ it("is shown as what it is", async () => {
       { name: "CLASSIFICATION", datatype: "FP32", shape: [-1, 4] },
       { name: "SEGMENTATION", datatype: "FP32", shape: [-1, 1, 2, 2] },
     ],
+    contract: { outputs: [{ name: "CLASSIFICATION", labels: ["cat", "dog", "bird", "fish"] }] },
   })
   const config = await get("/models/ensemble_model/config")
   expect(config).toMatchObject({
