@@ -75,7 +75,7 @@ export const flags = {
     {
       takes: "onnxruntime,setting=value",
       description:
-        "Settings default-max-batch-size: maximum rows per batch of models that can batch but do not configure it; idle-timeout: seconds after which idle models free their threads (0 never); other backends are ignored",
+        "Setting default-max-batch-size: rows per batch of models without one; setting idle-timeout: seconds until idle models free their threads",
     },
     parseBackendSetting,
   ),
