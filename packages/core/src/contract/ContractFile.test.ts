@@ -96,7 +96,7 @@ const hostileDocument = (text: string) => {
     outputs: [{ name: text, labels: [text, ...hostile] }],
     parameters: [
       { name: text, schema: { enum: [text] }, optional: true, default: text },
-      { name: `${text}2`, schema: { type: "number", maximum: 1e400, minimum: -0 }, optional: true, default: text },
+      { name: `${text}2`, schema: { type: "number", maximum: 1e308, minimum: -0 }, optional: true, default: text },
     ],
     response_parameters: [{ name: text, schema: inner }],
     errors: [

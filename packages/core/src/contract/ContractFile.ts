@@ -162,6 +162,9 @@ const fields = (
     if (problem === undefined) {
       members.push([name, field(tensor, shared)])
       if (tensor.labels !== undefined && !isLabel(tensor)) notes.push(classes(name, tensor.labels))
+      if (tensor.labels === undefined && tensor.labelFile !== undefined) {
+        notes.push(`Classes of '${name}' are in ${tensor.labelFile}, which the server does not send.`)
+      }
     } else if (kind === "input" && optional !== true) return Result.fail(`input '${name}' ${problem}`)
     else notes.push(`Omits ${kind} '${name}', which ${problem}.`)
   }
