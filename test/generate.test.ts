@@ -142,6 +142,28 @@ it("another server, without configuration and index", async () => {
   )
 })
 
+it.each([
+  ["no object", "[]"],
+  ["too deep", `{"inputs":[{"name":"x","schema":${"[".repeat(200_000)}${"]".repeat(200_000)}}]}`],
+  ["an unknown form", '{"inputs":[{"name":"x","form":"code"}]}'],
+  ["text", '"export const code = 1"'],
+  ["too long", `{"more":"${"x".repeat(2 ** 20)}"}`],
+])("a server whose contract in the metadata is %s is another server", async (_name, contract) => {
+  const tensor = (name: string) => `{"name":"${name}","datatype":"INT32","shape":[-1,1]}`
+  const metadata = `{"name":"m","platform":"","inputs":[${tensor("x")}],"outputs":[${tensor("y")}],"contract":${contract}}`
+  const io = (name: string, more: string) => `[{"name":"${name}","data_type":"TYPE_INT32","dims":[1]${more}}]`
+  const labels = ',"label_filename":"*/ labels.txt"'
+  const config = `{"name":"m","max_batch_size":4,"input":${io("x", "")},"output":${io("y", labels)}}`
+  const server = createServer(({ url }, response) => {
+    response.end(url === "/v2/models/m" ? metadata : config)
+  }).listen(0, "127.0.0.1")
+  await once(server, "listening")
+  onTestFinished(() => void server.close())
+  const written = await read(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, "m")
+  expect(written).toContain('  inputs: { x: Tensor.scalar("INT32") },\n  outputs: { y: Tensor.scalar("INT32") },')
+  expect(written).toContain("Classes of 'y' are in *\\/ labels.txt, which the server does not send.")
+})
+
 it("an .onnx file, whose build fails when its shape changes", async () => {
   const models = new RepositoryFixture(file("onnx"))
   models.write("sum/1/model.onnx", addSub("FP16", ["batch", "width", 3]))

@@ -6,7 +6,7 @@
 export const lines = {
   C1: "health and readiness by status, with empty bodies",
   C2: "server metadata with its extensions",
-  C3: "model metadata: string versions, platform, BYTES, leading -1",
+  C3: "model metadata: string versions, platform, BYTES, leading -1, and the declared contract if it says more",
   C4: "the normalised model configuration",
   C5: 'errors as {"error"} with their status; 404 and 405',
   C6: "any Content-Type; types of responses",

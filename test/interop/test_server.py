@@ -34,6 +34,14 @@ class Metadata(Case):
         self.assertEqual(metadata["inputs"][0], {"name": "INPUT0", "datatype": "INT32", "shape": shape})
         self.assertEqual([output["name"] for output in metadata["outputs"]], ["OUTPUT0", "OUTPUT1"])
 
+    async def test_declared_contract(self):
+        metadata = await self.message("get_model_metadata", "scores")
+        self.assertEqual([tensor["name"] for tensor in metadata["outputs"]], ["SCORE", "CLASS"])
+        if self.protocol == "http":
+            self.assertIn({"name": "CLASS", "labels": ["cat", "dog"]}, metadata["contract"]["outputs"])
+        else:
+            self.assertEqual(set(metadata), {"name", "versions", "platform", "inputs", "outputs"})
+
     async def test_onnx_model(self):
         self.assertEqual((await self.message("get_model_metadata", "digits", "1"))["platform"], "onnxruntime_onnx")
 

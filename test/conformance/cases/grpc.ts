@@ -95,6 +95,13 @@ const services: ReadonlyArray<GrpcCase> = [
   rpc("strings are BYTES", method.modelMetadata, { name: "pair" }, ok(/"datatype":"BYTES","shape":\["2"\]/), {
     proves: ["C3"],
   }),
+  rpc(
+    "the declared contract",
+    method.modelMetadata,
+    { name: "scores" },
+    ok(/"contractJson":"\{.*\{\\"name\\":\\"CLASS\\",\\"labels\\":\[\\"cat\\",\\"dog\\"\]\}/),
+    { proves: ["C3"] },
+  ),
   rpc("no model", method.modelMetadata, { name: "no" }, unknownModel, proves),
   rpc("no version", method.modelMetadata, { name: "simple", version: "9" }, unknownVersion, proves),
   rpc("a model", method.modelConfig, { name: "simple" }, ok(/"maxBatchSize":8.*"dataType":"TYPE_INT32"/), {

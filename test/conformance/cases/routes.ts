@@ -62,6 +62,8 @@ const metadata: ReadonlyArray<HttpCase> = [
     "C3",
   ),
   get("/v2/models/onnx_simple", json(/"platform":"onnxruntime_onnx".*"datatype":"FP32","shape":\[-1,2\]/), "C3"),
+  get("/v2/models/text", json(/\],"contract":\{"inputs":\[\{"name":"TEXT","form":"utf8"\}\],.*\}\}$/), "C3"),
+  get("/v2/models/scores", json(/"contract":\{.*\{"name":"CLASS","labels":\["cat","dog"\]\}/), "C3"),
   get("/v2/models/no", unknownModel, "C16"),
   get("/v2/models/ec%68o", error(404, "Request for unknown model: 'echo' is not found"), "C16"),
   get("/v2/models/s%69mple", json(/^\{"name":"simple"/), "C3"),

@@ -25,7 +25,11 @@ export const contract = (
       ...tensor(input),
       optional: config && config.input.some(({ name, optional }) => name === input.name && optional),
     })),
-    outputs: outputs.map((output) => ({ ...tensor(output), optional: false })),
+    outputs: outputs.map((output) => {
+      const labelFile = config?.output.find(({ name }) => name === output.name)?.labelFilename
+      const common = { ...tensor(output), optional: false }
+      return labelFile === undefined || labelFile === "" ? common : { ...common, labelFile }
+    }),
     maxBatchSize,
     decoupled: config && config.modelTransactionPolicy?.decoupled === true,
   }

@@ -10,12 +10,17 @@ const taken = new Set(
 /** Gives each name once. */
 export class ClassNames {
   readonly #used = new Set<string>()
+  /** The next number behind a name that is used. */
+  readonly #numbers = new Map<string, number>()
 
   /** The name for what is called `name`; `suffix` stands behind it where the name belongs to something else. */
   unique(name: string, suffix: string): string {
     const base = className(name, suffix)
     let unique = base
-    for (let number = 2; this.#used.has(unique); number++) unique = `${base}${number}`
+    for (let number = this.#numbers.get(base) ?? 2; this.#used.has(unique); number++) {
+      unique = `${base}${number}`
+      this.#numbers.set(base, number + 1)
+    }
     this.#used.add(unique)
     return unique
   }

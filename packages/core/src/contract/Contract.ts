@@ -16,6 +16,8 @@ export interface ContractTensor extends Pick<TensorSpec, "name" | "labels" | "de
   readonly dims: TensorSpec["dims"] | undefined
   /** Whether a request may omit the input; undefined if the source does not declare it. */
   readonly optional: boolean | undefined
+  /** File of the labels, if the source names it without its content. */
+  readonly labelFile?: string | undefined
   /** Form of the value in code; undefined if the source does not declare it. */
   readonly form?: TensorForm | undefined
   /** Type of the JSON value, for the form `json`; undefined if the source does not declare it. */

@@ -1,6 +1,8 @@
 import { expect, it } from "vitest"
-import type { Contract, ContractTensor } from "./Contract.ts"
+import { make } from "../tensor/TypedTensor.ts"
+import type { Contract, ContractError, ContractParameter, ContractTensor } from "./Contract.ts"
 import { compare, print } from "./ContractDifference.ts"
+import { fromJsonSchema } from "./JsonType.ts"
 
 const tensor = (
   name: string,
@@ -111,4 +113,99 @@ it("labels differ where both have some", () => {
   expect(same(output(["a", "b"]), output(["b", "a"]))).toEqual([
     `output 'C': declared labels ["a","b"], found labels ["b","a"]`,
   ])
+})
+
+const json = (schema: object) => fromJsonSchema({ schema, definitions: {} })
+
+const object = (names: ReadonlyArray<string>, required: ReadonlyArray<string> = names) =>
+  json({ type: "object", properties: Object.fromEntries(names.map((name) => [name, { type: "string" }])), required })
+
+it("JSON inputs must be accepted, and JSON outputs must be readable", () => {
+  const of = (inputs: ReadonlyArray<string>, outputs: ReadonlyArray<string>, required = outputs) =>
+    contract(
+      [tensor("X", "BYTES", [1], { form: "json", json: object(inputs) })],
+      [tensor("Y", "BYTES", [1], { form: "json", json: object(outputs, required) })],
+    )
+  expect(callable(of(["a", "b"], ["c"]), of(["a"], ["c", "d"]))).toEqual([])
+  expect(callable(of(["a"], ["c", "d"]), of(["a", "b"], ["c"]))).toEqual([
+    "input 'X': declared { a: string }, found { a: string; b: string }",
+    "output 'Y': declared { c: string; d: string }, found { c: string }",
+  ])
+  expect(callable(of(["a"], ["c"]), of(["a"], ["c"], []))).toEqual([])
+  expect(same(of(["a"], ["c"]), of(["a"], ["c"], []))).toEqual([
+    "output 'Y': declared { c: string }, found { c?: string }",
+  ])
+})
+
+it("a file is out of date where the model says text or JSON for bytes, or another default", () => {
+  const input = (form: ContractTensor["form"], text = "a") =>
+    contract([
+      tensor("X", "BYTES", [1], {
+        form,
+        optional: true,
+        default: { row: make("BYTES", [1], [new TextEncoder().encode(text)]) },
+      }),
+    ])
+  expect(same(input("tensor"), input("utf8"))).toEqual(["input 'X': declared tensor, found utf8"])
+  expect(same(input("utf8"), input("tensor"))).toEqual([])
+  expect(same(input("tensor"), input(undefined))).toEqual([])
+  expect(callable(input("tensor"), input("json"))).toEqual([])
+  expect(same(input("utf8"), input("utf8", "b"))).toEqual([`input 'X': declared default ["a"], found default ["b"]`])
+  expect(callable(input("utf8"), input("utf8", "b"))).toEqual([])
+})
+
+it("parameters of requests must be accepted, and those of responses must come", () => {
+  const parameter = (name: string, type: string, optional = false): ContractParameter => ({
+    name,
+    json: json({ type }),
+    optional,
+  })
+  const of = (
+    parameters: ReadonlyArray<ContractParameter> | undefined,
+    responseParameters?: ReadonlyArray<ContractParameter>,
+  ): Contract => ({ ...contract([]), parameters, responseParameters })
+  const [size, mode, more] = [
+    parameter("size", "integer"),
+    parameter("mode", "string", true),
+    parameter("more", "null"),
+  ]
+  expect(callable(of([size, more]), of([size, mode]))).toEqual([])
+  expect(callable(of([more]), of([size, mode]))).toEqual(["parameter 'size': not declared, but found integer"])
+  expect(callable(of([parameter("size", "number")]), of([size]))).toEqual([
+    "parameter 'size': declared number, found integer",
+  ])
+  expect(callable(of([parameter("size", "integer", true)]), of([size]))).toEqual([
+    "parameter 'size': declared optional, found required",
+  ])
+  // Any may be sent without a declaration, and any may come.
+  expect(callable(of(undefined), of([size], [size]))).toEqual([])
+  expect(callable(of([size], [size]), of(undefined))).toEqual([])
+  expect(callable(of([], [mode]), of([], []))).toEqual([])
+  expect(callable(of([], [size]), of([], []))).toEqual(["response parameter 'size': declared integer, but not found"])
+  expect(callable(of([], [size]), of([], [parameter("size", "integer", true)]))).toEqual([
+    "response parameter 'size': declared required, found optional",
+  ])
+  expect(same(of([size, more]), of([size, mode]))).toEqual([
+    "parameter 'more': declared null, but not found",
+    "parameter 'mode': not declared, but found string",
+  ])
+})
+
+it("errors of one tag have the same fields", () => {
+  const of = (...errors: ReadonlyArray<ContractError>): Contract => ({ ...contract([]), errors })
+  const error = (tag: string, fields: ReadonlyArray<string>, http = 500): ContractError => ({
+    tag,
+    http,
+    grpc: "INTERNAL",
+    json: object(fields),
+  })
+  expect(callable(of(error("A", [])), of(error("B", [])))).toEqual([])
+  expect(callable(of(error("A", ["x"])), of(error("A", ["x", "y"], 400)))).toEqual([])
+  expect(callable(of(error("A", ["x"])), of(error("A", [])))).toEqual(["error 'A': declared { x: string }, found {}"])
+  expect(same(of(error("A", []), error("C", [])), of(error("A", [], 400), error("B", [])))).toEqual([
+    "error 'C': declared C, but not found",
+    "error 'A': declared 500 and INTERNAL, found 400 and INTERNAL",
+    "error 'B': not declared, but found B",
+  ])
+  expect(same(of(error("A", [])), { ...contract([]), errors: undefined })).toEqual([])
 })

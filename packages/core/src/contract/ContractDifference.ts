@@ -8,18 +8,35 @@
  */
 import { Data } from "effect"
 import { type Dim, isDynamic, print as printTensor } from "../tensor/TensorSpec.ts"
+import { isDataType } from "../tensor/DataType.ts"
 import type { Contract, ContractTensor } from "./Contract.ts"
+import * as DefaultDocument from "./DefaultDocument.ts"
+import { fits } from "./JsonFit.ts"
+import { typeText } from "./JsonSource.ts"
+import type { JsonDocument } from "./JsonType.ts"
 
 /** One difference between a contract and the model that a server runs. */
 export interface Difference {
-  readonly of: "input" | "output" | "model"
-  /** Of the tensor, or of the model. */
+  readonly of: "input" | "output" | "model" | "parameter" | "response parameter" | "error"
+  /** Of the tensor, model, parameter or error. */
   readonly name: string
   /**
    * `missing`: declared, not found. `undeclared`: found, but not declared. `batching`: one has a batch dimension, or
-   * batches of more rows. `optional`: one lets requests leave it out.
+   * batches of more rows. `optional`: one lets requests leave it out. `type`: of the JSON value, of the parameter or of
+   * the fields of the error. `form`: one is text or JSON. `default` and `status` are compared for the file alone.
    */
-  readonly kind: "missing" | "undeclared" | "datatype" | "dims" | "batching" | "optional" | "labels"
+  readonly kind:
+    | "missing"
+    | "undeclared"
+    | "datatype"
+    | "dims"
+    | "batching"
+    | "optional"
+    | "labels"
+    | "form"
+    | "type"
+    | "default"
+    | "status"
   /** As messages print it; undefined for nothing. */
   readonly declared: string | undefined
   readonly found: string | undefined
@@ -52,6 +69,9 @@ export const compare = (
   ...batching(declared, found, relation),
   ...tensors("input", declared, found, relation),
   ...tensors("output", declared, found, relation),
+  ...parameters("parameter", declared.parameters, found.parameters, relation),
+  ...parameters("response parameter", declared.responseParameters, found.responseParameters, relation),
+  ...errors(declared.errors, found.errors, relation),
 ]
 
 const batching = (
@@ -124,7 +144,112 @@ const differences = (
   if (of === "input" && isRefused) add("optional", word(isDeclaredOptional), word(isFoundOptional))
   const [labels, others] = [list(declared.labels), list(found.labels)]
   if (labels !== undefined && others !== undefined && labels !== others) add("labels", labels, others)
+  if (declared.form !== undefined && found.form !== undefined && relation === "same") {
+    // A scalar is a tensor of one number.
+    const [form, other] = [declared.form, found.form].map((form) => (form === "scalar" ? "tensor" : form))
+    if (form !== other && form === "tensor") add("form", `${declared.form}`, `${found.form}`)
+  }
+  if (declared.json !== undefined && found.json !== undefined) {
+    const exchanged = of === "input" ? [declared.json, found.json] : [found.json, declared.json]
+    if (!isExchanged(exchanged, of === "input", relation)) add("type", typeText(declared.json), typeText(found.json))
+  }
+  if (of === "input" && relation === "same") {
+    const [preset, otherPreset] = [defaultText(declared), defaultText(found)]
+    const areKnown = preset !== undefined && otherPreset !== undefined
+    if (areKnown && preset !== otherPreset) add("default", preset, otherPreset)
+  }
   return all
+}
+
+/** Undefined for a default that no document has. */
+const defaultText = ({ datatype, default: preset }: ContractTensor): string | undefined => {
+  const document = preset && isDataType(datatype) ? DefaultDocument.write(datatype, preset) : undefined
+  if (document === undefined) return undefined
+  const text = JSON.stringify("data" in document ? document.data : document.element)
+  return `default ${text.length > 100 ? `${text.slice(0, 100)}…` : text}`
+}
+
+/** Whether values are accepted: of the sender and of the receiver, either of which may be the declared one. */
+const isExchanged = (
+  [sent, taken]: ReadonlyArray<JsonDocument>,
+  isDeclaredSent: boolean,
+  relation: "callable" | "same",
+): boolean => {
+  if (sent === undefined || taken === undefined) return true
+  if (relation === "same") return fits(sent, taken, "all") && fits(taken, sent, "all")
+  return fits(sent, taken, isDeclaredSent ? "all" : "some")
+}
+
+const parameters = (
+  of: "parameter" | "response parameter",
+  declared: Contract["parameters"],
+  found: Contract["parameters"],
+  relation: "callable" | "same",
+): ReadonlyArray<Difference> => {
+  if (declared === undefined && relation === "callable" && of === "response parameter") return []
+  if (found === undefined) return []
+  const isSent = of === "parameter"
+  const mine = declared ?? []
+  const missing = mine.filter(({ name, optional }) => {
+    const isNeeded = relation === "same" || (!isSent && !optional)
+    return isNeeded && !found.some((other) => other.name === name)
+  })
+  const both = found.flatMap((other): ReadonlyArray<Difference> => {
+    const { name } = other
+    const one = mine.find((parameter) => parameter.name === name)
+    if (one === undefined) {
+      // A caller without declared parameters may send any.
+      const isNeeded = relation === "same" || (isSent && !other.optional && declared !== undefined)
+      return isNeeded ? [{ of, name, kind: "undeclared", declared: undefined, found: typeText(other.json) }] : []
+    }
+    const [sent, taken] = isSent ? [one, other] : [other, one]
+    const isRefused = relation === "same" ? one.optional !== other.optional : sent.optional && !taken.optional
+    if (!isExchanged([sent.json, taken.json], isSent, relation)) {
+      return [{ of, name, kind: "type", declared: typeText(one.json), found: typeText(other.json) }]
+    }
+    return isRefused ? [{ of, name, kind: "optional", declared: word(one.optional), found: word(other.optional) }] : []
+  })
+  return [
+    ...missing.map(({ name, json }): Difference => ({
+      of,
+      name,
+      kind: "missing",
+      declared: typeText(json),
+      found: undefined,
+    })),
+    ...both,
+  ]
+}
+
+const errors = (
+  declared: Contract["errors"] = [],
+  found: Contract["errors"],
+  relation: "callable" | "same",
+): ReadonlyArray<Difference> => {
+  if (found === undefined) return []
+  const missing = declared.filter(({ tag }) => relation === "same" && !found.some((other) => other.tag === tag))
+  return [
+    ...missing.map(({ tag }): Difference => ({
+      of: "error",
+      name: tag,
+      kind: "missing",
+      declared: tag,
+      found: undefined,
+    })),
+    ...found.flatMap((other): ReadonlyArray<Difference> => {
+      const common = { of: "error", name: other.tag } as const
+      const one = declared.find(({ tag }) => tag === other.tag)
+      if (one === undefined) {
+        return relation === "same" ? [{ ...common, kind: "undeclared", declared: undefined, found: other.tag }] : []
+      }
+      if (!isExchanged([other.json, one.json], false, relation)) {
+        return [{ ...common, kind: "type", declared: typeText(one.json), found: typeText(other.json) }]
+      }
+      const [status, otherStatus] = [one, other].map(({ http, grpc }) => `${http} and ${grpc}`)
+      if (relation === "callable" || status === otherStatus) return []
+      return [{ ...common, kind: "status", declared: status, found: otherStatus }]
+    }),
+  ]
 }
 
 const word = (isOptional: boolean): string => (isOptional ? "optional" : "required")

@@ -43,12 +43,18 @@ const DeclaredError = Schema.Struct({
   schema: Schema.Record(Schema.String, Schema.Unknown),
 })
 
+/** Most tensors, parameters or errors. */
+const maxEntries = 4096
+
+const entries = <S extends Schema.Constraint>(schema: S) =>
+  Schema.optionalKey(Schema.Array(schema).check(Schema.isMaxLength(maxEntries)))
+
 export const ContractDocument = Schema.Struct({
-  inputs: Schema.optionalKey(Schema.Array(Tensor)),
-  outputs: Schema.optionalKey(Schema.Array(Tensor)),
-  parameters: Schema.optionalKey(Schema.Array(Parameter)),
-  response_parameters: Schema.optionalKey(Schema.Array(Parameter)),
-  errors: Schema.optionalKey(Schema.Array(DeclaredError)),
+  inputs: entries(Tensor),
+  outputs: entries(Tensor),
+  parameters: entries(Parameter),
+  response_parameters: entries(Parameter),
+  errors: entries(DeclaredError),
 })
 
 export type ContractDocument = typeof ContractDocument.Type

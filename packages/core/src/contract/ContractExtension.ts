@@ -47,7 +47,8 @@ export const declared = (
 /** The contract with the entries of the document that fit it. */
 const apply = (contract: Contract.Contract, document: ContractDocument): Contract.Contract => {
   const { parameters, response_parameters: responseParameters, errors } = document
-  const inputs = contract.inputs.map((tensor) => described(tensor, entryOf(document.inputs, tensor), true))
+  const [inputEntries, outputEntries] = [byName(document.inputs), byName(document.outputs)]
+  const inputs = contract.inputs.map((tensor) => described(tensor, inputEntries.get(tensor.name), true))
   const required = new Set(inputs.flatMap(({ dims = [], optional }) => (optional === true ? [] : dims)))
   return {
     ...contract,
@@ -57,7 +58,7 @@ const apply = (contract: Contract.Contract, document: ContractDocument): Contrac
       const { default: _unused, ...others } = tensor
       return others
     }),
-    outputs: contract.outputs.map((tensor) => described(tensor, entryOf(document.outputs, tensor), false)),
+    outputs: contract.outputs.map((tensor) => described(tensor, outputEntries.get(tensor.name), false)),
     ...(parameters === undefined ? {} : { parameters: unique(parameters, "name").map(parameter) }),
     ...(responseParameters === undefined
       ? {}
@@ -68,8 +69,8 @@ const apply = (contract: Contract.Contract, document: ContractDocument): Contrac
 
 type TensorEntry = NonNullable<ContractDocument["inputs"]>[number]
 
-const entryOf = (entries: ReadonlyArray<TensorEntry> | undefined, { name }: ContractTensor) =>
-  entries?.find((entry) => entry.name === name)
+const byName = (entries: ReadonlyArray<TensorEntry> = []): ReadonlyMap<string, TensorEntry> =>
+  new Map(entries.toReversed().map((entry) => [entry.name, entry]))
 
 const described = (tensor: ContractTensor, entry: TensorEntry | undefined, isInput: boolean): ContractTensor => {
   if (entry === undefined) return tensor
@@ -100,7 +101,7 @@ type ParameterEntry = NonNullable<ContractDocument["parameters"]>[number]
 
 const parameter = ({ name, schema, optional = false, default: preset }: ParameterEntry): ContractParameter => ({
   name,
-  json: json(schema),
+  json: JsonType.scalar(json(schema)),
   optional,
   ...(optional && preset !== undefined ? { default: preset } : {}),
 })

@@ -1,10 +1,13 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Result } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { fromDefinition, type Contract, type ContractTensor } from "./Contract.ts"
+import { make, type TypedTensor } from "../tensor/TypedTensor.ts"
+import type { Contract, ContractTensor } from "./Contract.ts"
 import { compare } from "./ContractDifference.ts"
+import { declared as declaredBy, merge } from "./ContractExtension.ts"
+import { fromJsonSchema } from "./JsonType.ts"
 import * as ContractFile from "./ContractFile.ts"
 
 const root = join(import.meta.dirname, "../../../..")
@@ -58,8 +61,150 @@ it("declares texts instead of bytes on request, for one element", () => {
 
 const many = Array.from({ length: 40 }, (_, index) => `class number ${index}`)
 
+/** Texts that would be code if they were not escaped. */
+const hostile = [
+  `"); globalThis.injected = 1; ("`,
+  `'); globalThis.injected = 1; ('`,
+  "${globalThis.injected = 1}` + globalThis.injected + `",
+  "*/ globalThis.injected = 1 /*",
+  "\n\u2028\u2029\r\u0000\\",
+  "\\'; globalThis.injected = 1; //",
+  "__proto__",
+  "constructor",
+  "\ud800",
+]
+
+const anySchema = { description: hostile[0], $comment: hostile[3], title: hostile[1], pattern: hostile[2] }
+
+/** A document of a server that tries to write code. */
+const hostileDocument = (text: string) => {
+  const inner = { type: "object", properties: { [text]: { enum: [text] } }, required: [text], ...anySchema }
+  const recursive = {
+    type: "object",
+    properties: { [text]: { const: text }, child: { anyOf: [{ $ref: `#/$defs/${text}` }, { type: "null" }] } },
+  }
+  const named = { $ref: `#/$defs/${text.replaceAll("~", "~0").replaceAll("/", "~1")}` }
+  const schema = { type: "object", properties: { inner, [text]: named }, $defs: { [text]: recursive }, ...anySchema }
+  const preset = { shape: [1], data: [JSON.stringify({ [text]: text, toString: 1 })] }
+  return {
+    inputs: [
+      { name: text, form: "json", schema, default: preset },
+      { name: `${text}2`, form: "utf8", default: { shape: [1], data: [text] } },
+      { name: `${text}3`, dims: [text] },
+      { name: `${text}4`, form: "json", schema: { type: "object", additionalProperties: {} }, default: preset },
+    ],
+    outputs: [{ name: text, labels: [text, ...hostile] }],
+    parameters: [
+      { name: text, schema: { enum: [text] }, optional: true, default: text },
+      { name: `${text}2`, schema: { type: "number", maximum: 1e308, minimum: -0 }, optional: true, default: text },
+    ],
+    response_parameters: [{ name: text, schema: inner }],
+    errors: [
+      { tag: text, http_status: 400, grpc_code: "NOT_FOUND", schema },
+      { tag: `"${"]".repeat(9)})();'\`\${`, http_status: 404, grpc_code: "INTERNAL", schema: inner },
+    ],
+  }
+}
+
+const hostileContracts = hostile.map((text, index) => {
+  const bytes = (name: string) => tensor(name, "BYTES", [1], { optional: true })
+  const inputs = [bytes(text), bytes(`${text}2`), tensor(`${text}3`, "FP32", [-1]), bytes(`${text}4`)]
+  const plain = contract({ name: `hostile ${index}`, inputs, outputs: [tensor(text, "INT32", [1])] })
+  return Result.getOrThrow(merge(plain, JSON.stringify(hostileDocument(text))))
+})
+
+const json = (schema: object, definitions = {}) => fromJsonSchema({ schema, definitions })
+
+const row = (value: TypedTensor) => ({ optional: true, default: { row: value } })
+
+const utf8 = (text: string) => make("BYTES", [1], [new TextEncoder().encode(text)])
+
+const tree = {
+  type: "object",
+  properties: {
+    "a name": { type: "string" },
+    children: { type: "array", items: { $ref: "#/$defs/TreeEncoded" } },
+    maybe: { anyOf: [{ $ref: "#/$defs/TreeEncoded" }, { type: "null" }] },
+    pair: { type: "array", prefixItems: [{ type: "number" }, { enum: ["a", 2] }], minItems: 1, maxItems: 2 },
+    others: { type: "object", additionalProperties: { type: "boolean" } },
+  },
+  required: ["a name", "children", "pair", "others"],
+}
+
+/** With all that a server of ours adds. */
+const declaredContract = contract({
+  name: "declared",
+  inputs: [
+    tensor("T", "BYTES", [1], { form: "utf8", ...row(utf8("it's")) }),
+    tensor("J", "BYTES", [1], {
+      form: "json",
+      json: json({ anyOf: [{ $ref: "#/$defs/TreeEncoded" }, { type: "null" }] }, { TreeEncoded: tree }),
+    }),
+    tensor("K", "BYTES", [1], {
+      form: "json",
+      json: json({ type: "object", properties: { n: { type: "integer" }, s: { enum: ["a", "b"] } }, required: ["n"] }),
+      ...row(utf8('{"n":1,"s":"b"}')),
+    }),
+    tensor("A", "BYTES", [1], { form: "json" }),
+    tensor("N", "FP64", ["n"], { form: "tensor" }),
+    tensor("M", "FP32", ["n"], {
+      optional: true,
+      default: { element: new Uint8Array(make("FP32", [1], Float32Array.of(0.5)).bytes) },
+    }),
+    tensor("P", "INT16", [1], { form: "tensor", ...row(make("INT16", [1], Int16Array.of(-3))) }),
+    tensor("S", "UINT64", [1], { form: "scalar", ...row(make("UINT64", [1], BigUint64Array.of(2n ** 64n - 1n))) }),
+    tensor("L", "INT32", [1], { labels: ["x", "y"], ...row(make("INT32", [1], Int32Array.of(1))) }),
+    tensor("G", "BOOL", [2, 2], row(make("BOOL", [2, 2], Uint8Array.of(0, 1, 1, 0)))),
+    tensor(
+      "W",
+      "BYTES",
+      [3],
+      row(
+        make(
+          "BYTES",
+          [3],
+          ["a", "b", "a long text that breaks the line of the default"].map((text) => new TextEncoder().encode(text)),
+        ),
+      ),
+    ),
+    tensor("F", "FP64", [40], row(make("FP64", [40], new Float64Array(40).fill(NaN)))),
+  ],
+  parameters: [
+    { name: "plain", json: json({ type: "number", exclusiveMinimum: 0 }), optional: false },
+    { name: "a mode", json: json({ enum: ["cut", "wrap"] }), optional: true, default: "cut" },
+    { name: "big", json: json({ type: "string", pattern: "^-?\\d+$" }), optional: true, default: "123456789012345678" },
+    { name: "user", json: json({ type: "string" }), optional: true },
+  ],
+  responseParameters: [{ name: "used", json: json({ type: "integer" }), optional: true }],
+  errors: [
+    {
+      tag: "TooDark",
+      http: 500,
+      grpc: "INTERNAL",
+      json: json({ type: "object", properties: { _tag: { const: "TooDark" } }, required: ["_tag"] }),
+    },
+    {
+      tag: "my-app/Bad-Image",
+      http: 422,
+      grpc: "INVALID_ARGUMENT",
+      json: json(
+        { $ref: "#/$defs/x" },
+        {
+          x: {
+            type: "object",
+            properties: { _tag: { const: "my-app/Bad-Image" }, reason: { type: "string" } },
+            required: ["_tag", "reason"],
+          },
+        },
+      ),
+    },
+  ],
+})
+
 /** Of every kind that there is, and with names that are no identifiers. */
 const unusual: ReadonlyArray<Contract> = [
+  declaredContract,
+  contract({ name: "too dark", errors: declaredContract.errors }),
   contract({
     name: "a model that is called by a text, and not by a word",
     inputs: [
@@ -99,8 +244,7 @@ it("is formatted as this project is", () => {
 it("declares the contracts that it was written from", async () => {
   const file = join(folder, "declares.ts")
   writeFileSync(file, text(...unusual))
-  const module: Record<string, { readonly definition: Parameters<typeof fromDefinition>[0] }> = await import(file)
-  const declared = Object.values(module).map(({ definition }) => fromDefinition(definition))
+  const declared = await contractsOf(file)
   expect(declared).toHaveLength(unusual.length)
   for (const contract of unusual) {
     const found = declared.find(({ name }) => name === contract.name)
@@ -109,14 +253,35 @@ it("declares the contracts that it was written from", async () => {
   }
 })
 
+const contractsOf = async (file: string): Promise<ReadonlyArray<Contract>> => {
+  const module: Record<string, { readonly definition?: Parameters<typeof declaredBy>[0] }> = await import(file)
+  return Object.values(module).flatMap(({ definition }) => (definition === undefined ? [] : [declaredBy(definition)]))
+}
+
+it("texts of a server are never code", async () => {
+  const file = join(folder, "hostile.ts")
+  writeFileSync(file, text(...hostileContracts))
+  const declared = await contractsOf(file)
+  expect(Reflect.get(globalThis, "injected")).toBeUndefined()
+  expect(Reflect.get(Object.prototype, "child")).toBeUndefined()
+  expect(declared).toHaveLength(hostile.length)
+  for (const [index, { name, outputs }] of declared.entries()) {
+    expect(name).toBe(`hostile ${index}`)
+    expect(outputs).toMatchObject([{ name: hostile[index], labels: [hostile[index], ...hostile] }])
+  }
+})
+
 it("type-checks", () => {
-  const file = join(folder, "types.ts")
-  writeFileSync(file, text(...unusual))
-  writeFileSync(
-    join(folder, "tsconfig.json"),
-    JSON.stringify({ extends: "../../tsconfig.json", include: ["types.ts"] }),
-  )
-  execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", folder])
+  for (const [name, contracts] of [
+    ["types", unusual],
+    ["hostile-types", hostileContracts],
+  ] as const) {
+    writeFileSync(join(folder, `${name}.ts`), text(...contracts))
+  }
+  const include = ["types.ts", "hostile-types.ts"]
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ extends: "../../tsconfig.json", include }))
+  const { stdout, status } = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", folder], { encoding: "utf8" })
+  expect({ stdout, status }).toEqual({ stdout: "", status: 0 })
 }, 60_000)
 
 it("names classes after their models, each otherwise", () => {

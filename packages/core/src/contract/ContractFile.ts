@@ -141,6 +141,9 @@ interface PrintedFields {
 
 type Kind = "input" | "output"
 
+/** Most inputs or outputs of a model, as many as a request may have. */
+const maxTensors = 4096
+
 /** Omits tensors that cannot be declared if they are outputs, which callers can ignore, or optional inputs. */
 const fields = (
   kind: Kind,
@@ -149,6 +152,7 @@ const fields = (
 ): Result.Result<PrintedFields, string> => {
   const members: Array<readonly [string, Expression]> = []
   const notes: Array<string> = []
+  if (tensors.length > maxTensors) return Result.fail(`it has ${tensors.length} ${kind}s, more than ${maxTensors}`)
   for (const tensor of tensors) {
     const { name, optional } = tensor
     if (tensors.filter((other) => other.name === name).length > 1) {
@@ -158,6 +162,9 @@ const fields = (
     if (problem === undefined) {
       members.push([name, field(tensor, shared)])
       if (tensor.labels !== undefined && !isLabel(tensor)) notes.push(classes(name, tensor.labels))
+      if (tensor.labels === undefined && tensor.labelFile !== undefined) {
+        notes.push(`Classes of '${name}' are in ${tensor.labelFile}, which the server does not send.`)
+      }
     } else if (kind === "input" && optional !== true) return Result.fail(`input '${name}' ${problem}`)
     else notes.push(`Omits ${kind} '${name}', which ${problem}.`)
   }

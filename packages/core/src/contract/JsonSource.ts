@@ -191,8 +191,17 @@ const typeDeclaration = (identifier: string, type: JsonType, names: Names): stri
   return [`type ${identifier} = {`, ...type.members.map((one) => `  ${memberType(one, names)}`), "}"].join("\n")
 }
 
-const typeOf = (type: JsonType, names: Names): string => {
-  const of = (other: JsonType) => typeOf(other, names)
+/** The type of a document for messages, at most about this many characters of it. */
+export const typeText = ({ type, definitions }: JsonDocument, length = 100): string => {
+  const names = new Map([...definitions.keys()].map((name) => [name, name.replaceAll(/[^\w.-]/g, "_")]))
+  const target = type.kind === "reference" ? (definitions.get(type.name) ?? type) : type
+  const text = typeOf(target, names, true).replaceAll("readonly ", "")
+  return text.length > length ? `${text.slice(0, length)}…` : text
+}
+
+/** `shows` integers, which code does not distinguish from other numbers. */
+const typeOf = (type: JsonType, names: Names, shows = false): string => {
+  const of = (other: JsonType) => typeOf(other, names, shows)
   switch (type.kind) {
     case "literals":
       return type.values.map((value) => (typeof value === "string" ? quoted(value) : String(value))).join(" | ")
@@ -207,7 +216,8 @@ const typeOf = (type: JsonType, names: Names): string => {
       const { members, rest } = type
       const index = rest && `{ readonly [name: string]: ${of(rest)} }`
       if (index !== undefined && members.length === 0) return index
-      const fixed = members.length === 0 ? "{}" : `{ ${members.map((one) => memberType(one, names)).join("; ")} }`
+      const fixed =
+        members.length === 0 ? "{}" : `{ ${members.map((one) => memberType(one, names, shows)).join("; ")} }`
       return index === undefined ? fixed : `${fixed} & ${index}`
     }
     case "union":
@@ -215,9 +225,9 @@ const typeOf = (type: JsonType, names: Names): string => {
     case "reference":
       return names.get(type.name) ?? "Schema.Json"
     default:
-      return simple[type.kind][1]
+      return shows && type.kind === "integer" ? type.kind : simple[type.kind][1]
   }
 }
 
-const memberType = ({ name, type, optional }: JsonMember, names: Names): string =>
-  `readonly ${key(name)}${optional ? "?" : ""}: ${typeOf(type, names)}`
+const memberType = ({ name, type, optional }: JsonMember, names: Names, shows = false): string =>
+  `readonly ${key(name)}${optional ? "?" : ""}: ${typeOf(type, names, shows)}`

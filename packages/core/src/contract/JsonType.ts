@@ -60,6 +60,22 @@ export const fromJsonSchema = ({ schema, definitions }: JsonSchema): JsonDocumen
   return { type, definitions: reader.definitions }
 }
 
+/** The part of a type that a parameter can have; any parameter if there is none. */
+export const scalar = ({ type, definitions }: JsonDocument): JsonDocument => {
+  const found = type.kind === "reference" ? (definitions.get(type.name) ?? unknown) : type
+  const members = (found.kind === "union" ? found.members : [found]).filter(({ kind }) => scalars.has(kind))
+  const [only] = members
+  const types = only === undefined ? anyScalar : members
+  return {
+    type: only !== undefined && members.length === 1 ? only : { kind: "union", members: types },
+    definitions: new Map(),
+  }
+}
+
+const scalars = new Set<JsonType["kind"]>(["boolean", "string", "bigint", "number", "finite", "integer", "literals"])
+
+const anyScalar: ReadonlyArray<JsonType> = [{ kind: "string" }, { kind: "finite", bounds: [] }, { kind: "boolean" }]
+
 /** Whether a definition is defined by itself, and not only by values that contain it. */
 const isEndless = (name: string, definitions: JsonDocument["definitions"]): boolean => {
   const seen = new Set<string>()

@@ -92,11 +92,15 @@ export const object = (
 /** Prints a member; a call of one argument that does not fit goes on a separate line. */
 const member = (name: string, value: Expression, indent: number): string => {
   const flat = `${name}: ${inline(value)},`
-  const isCall = value.kind === "call" && value.arguments.length === 1 && value.arguments[0]?.kind === "word"
+  const isCall = value.kind === "call" && value.arguments.length === 1 && value.arguments.every(isFlat)
   return isCall && indent + flat.length > width
     ? `${name}:\n${" ".repeat(indent + 2)}${inline(value)},`
     : print(value, `${name}: `, ",", indent)
 }
+
+/** Whether it has no list and no object, which could be broken. */
+const isFlat = (expression: Expression): boolean =>
+  expression.kind === "word" || (expression.kind === "call" && expression.arguments.every(isFlat))
 
 const lines = (first: string, parts: ReadonlyArray<string>, last: string, indent: number): string => {
   const space = " ".repeat(indent)

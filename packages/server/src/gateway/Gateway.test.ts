@@ -73,6 +73,16 @@ it.effect("requests hold so many bytes and no more until they are answered or ta
   }).pipe(Effect.provide(Model.each(Echo, ({ x }) => Effect.succeed({ x })))),
 )
 
+it.effect("makes the declared contract of a model once (C3)", () =>
+  Effect.gen(function* () {
+    const { model } = yield* Echo
+    const gateway = Gateway.make(ModelStore.of([model]), { id: "nereid", version: "0" })
+    const contract = () => Result.getOrThrow(gateway.modelMetadata("echo", "")).contract
+    expect(contract()?.text).toBe('{"inputs":[{"name":"x","form":"tensor"}],"outputs":[{"name":"x","form":"tensor"}]}')
+    expect(contract()).toBe(contract())
+  }).pipe(Effect.provide(Model.each(Echo, ({ x }) => Effect.succeed({ x })))),
+)
+
 it("names the extensions of the protocol that work here, in its order (C2)", () => {
   expect(Gateway.make(new ModelStore(), { id: "nereid", version: "0" }).metadata.extensions).toEqual([
     "classification",
