@@ -296,6 +296,6 @@ it("a model that fails its warm-up ends the start in one line, after the logged 
   const { code, output } = await nereid("serve", "test/fixtures/modules/failing-warm-up.ts", ...anyPort).ended
   expect(code).toBe(1)
   expect(output).toMatch(/^E.*The handler of model 'cold' failed Error: no weights.*$/m)
-  expect(output).toMatch(/^Error: model 'cold' version 1 has failed its warm-up on instance cold_0_0: .*no weights$/m)
+  expect(output).toMatch(/^Error: model 'cold' version 1 has failed its warm-up on instance cold_0: .*no weights$/m)
   expect(output.trim().split("\n")).toHaveLength(2)
 })

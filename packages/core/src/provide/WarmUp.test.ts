@@ -141,7 +141,7 @@ class Weak extends Data.TaggedError("Weak")<{ readonly message: string }> {}
 
 const message =
   "model 'shout' version 1 has failed its warm-up on instance shout_0_1: " +
-  "Failed to process the request(s) for model instance 'shout_0_0', message: too weak"
+  "Failed to process the request(s) for model instance 'shout_0', message: too weak"
 
 it.effect("a failure is that of the layer: the other instances are released", () =>
   Effect.gen(function* () {
@@ -185,7 +185,7 @@ it.effect("a defect, a wrong output, a refused sample and one that takes too lon
         yield* TestClock.adjust("1 second")
         return (yield* Fiber.join(fiber)).message
       })
-    expect(yield* message(failures.defect)).toMatch(/on instance short_0_0: .*bug$/)
+    expect(yield* message(failures.defect)).toMatch(/on instance short_0: .*bug$/)
     expect(yield* message(failures.output)).toMatch(/output 'LOUD' of model 'short': Expected string/)
     expect(yield* message(failures.sample)).toMatch(/input 'TEXT' of model 'short': .*length of at least 1/)
     expect(yield* message(failures.data)).toMatch(/input 'TEXT' of model 'short': .*length of at least 1/)
