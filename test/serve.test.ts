@@ -226,9 +226,10 @@ it("refuses a drain timeout below zero", async () => {
 it("accepts the flags of tritonserver, and lists those without an effect", async () => {
   const flags = ["--allow-grpc", "false", "--metrics-config=summary_latencies=true", "--http-thread-count", "8"]
   const log = ["--log-verbose=1", "--log-info", "0", "--log-format=ISO8601", "--trace-config", "rate=7"]
-  await using server = nereid("serve", "examples/models.ts", ...anyPort, ...flags, ...log)
+  await using server = nereid("serve", "examples/models.ts", ...anyPort, ...flags, ...log, "--trace-count=1")
   const [, port] = await server.match(/Metrics Service at .*:(\d+)/)
-  expect(server.output).toContain("Flags without effect: --http-thread-count")
+  expect(server.output).toMatch(/^Warning: '--trace-count' has been deprecated and will be removed/m)
+  expect(server.output).toMatch(/^Warning: Flags without effect: --http-thread-count$/m)
   const [, httpPort] = await server.match(/HTTPService at .*:(\d+)/)
   expect(server.output).not.toContain("GRPCInferenceService")
   const metrics = await fetch(`http://localhost:${port}/metrics`)

@@ -39,8 +39,8 @@ export const serve = Command.make(
       const cause = "no models to serve: pass a module that exports models, --model-repository=DIR, or both"
       return yield* new CliError.UserError({ cause })
     }
-    const ignored = ServerFlags.ignored(flags)
-    if (ignored.length > 0) yield* Console.error(`Flags without effect: ${ignored.join(", ")}`)
+    const warnings = ServerFlags.warnings(flags)
+    for (const warning of warnings) yield* Console.error(`Warning: ${warning}`)
     if (flags.general.watch) {
       if (Option.isNone(path)) {
         return yield* new CliError.UserError({ cause: "--watch needs a module, whose files it watches" })
@@ -68,6 +68,8 @@ export const serve = Command.make(
       Layer.provide(supervised ? Version.layer(forcedExit.stop) : Layer.empty),
       Layer.provide(UnhandledErrors.layer(stop)),
       Layer.provide(telemetry),
+      // stderr has them already.
+      Layer.provide(flags.log.file === undefined ? Layer.empty : Layer.effectDiscard(logged(warnings))),
       Layer.provide(Logging.layer(options.logging)),
       Layer.provide(Layer.succeed(StopReason, forcedExit.reason)),
       Layer.launch,
@@ -78,3 +80,6 @@ export const serve = Command.make(
     "Serve the models of a module, of model repositories, or of both. Every flag has an environment variable, such as NEREID_HTTP_PORT for --http-port",
   ),
 )
+
+const logged = (warnings: ReadonlyArray<string>) =>
+  Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })

@@ -1,6 +1,6 @@
 /** Warm-up of instances before the model takes requests: it does not count in the statistics, and its failures. */
 import { expect, it } from "@effect/vitest"
-import { Data, Deferred, Effect, Exit, Fiber, Layer, Result, Schema, Stream } from "effect"
+import { Data, Deferred, Effect, Exit, Fiber, Layer, Logger, References, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as DataType from "../tensor/DataType.ts"
 import * as Model from "../Model.ts"
@@ -49,6 +49,23 @@ it.effect("zeros of the signature, one row, once per instance, without what is o
     expect([statistics.lastInference, statistics.batches.size, statistics.queue.count]).toEqual([0, 0, 0])
     expect(yield* model.executions).toEqual([])
     expect(model.model.life.isReady()).toBe(true)
+  }),
+)
+
+it.effect("logs each execution at the level Debug, with the name or the number of the warm-up", () =>
+  Effect.gen(function* () {
+    const messages: Array<unknown> = []
+    const logger = Logger.make(({ message }) => void messages.push(...(Array.isArray(message) ? message : [message])))
+    const { layer } = scaling({ warmUp: ["zeros", { name: "noise", inputs: "random", count: 2 }] })
+    yield* Testing.model(layer).pipe(
+      Effect.provide(Logger.layer([logger])),
+      Effect.provideService(References.MinimumLogLevel, "Debug"),
+    )
+    expect(messages).toEqual([
+      "model 'scale' instance scale_0 is running warmup sample '0' for iteration 1",
+      "model 'scale' instance scale_0 is running warmup sample 'noise' for iteration 1",
+      "model 'scale' instance scale_0 is running warmup sample 'noise' for iteration 2",
+    ])
   }),
 )
 
