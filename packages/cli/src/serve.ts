@@ -15,6 +15,7 @@ import * as Telemetry from "./Telemetry.ts"
 import * as Supervision from "./watch/Supervision.ts"
 import * as Supervisor from "./watch/Supervisor.ts"
 import * as Version from "./watch/Version.ts"
+import * as LogFlags from "./flags/LogFlags.ts"
 import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 import * as Variables from "./flags/Variables.ts"
@@ -70,7 +71,7 @@ export const serve = Command.make(
       Layer.provide(telemetry),
       // stderr has them already.
       Layer.provide(flags.log.file === undefined ? Layer.empty : Layer.effectDiscard(logged(warnings))),
-      Layer.provide(Logging.layer(options.logging)),
+      Layer.provide(Logging.layer({ ...options.logging, ...LogFlags.environmentOptions(process.env) })),
       Layer.provide(Layer.succeed(StopReason, forcedExit.reason)),
       Layer.launch,
     )
