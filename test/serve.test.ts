@@ -226,9 +226,10 @@ it("refuses a drain timeout below zero", async () => {
 it("accepts the flags of tritonserver, and lists those without an effect", async () => {
   const flags = ["--allow-grpc", "false", "--metrics-config=summary_latencies=true", "--http-thread-count", "8"]
   const log = ["--log-verbose=1", "--log-info", "0", "--log-format=ISO8601", "--trace-config", "rate=7"]
-  await using server = nereid("serve", "examples/models.ts", ...anyPort, ...flags, ...log)
+  await using server = nereid("serve", "examples/models.ts", ...anyPort, ...flags, ...log, "--trace-count=1")
   const [, port] = await server.match(/Metrics Service at .*:(\d+)/)
-  expect(server.output).toContain("Flags without effect: --http-thread-count")
+  expect(server.output).toMatch(/^Warning: '--trace-count' has been deprecated and will be removed/m)
+  expect(server.output).toMatch(/^Warning: Flags without effect: --http-thread-count$/m)
   const [, httpPort] = await server.match(/HTTPService at .*:(\d+)/)
   expect(server.output).not.toContain("GRPCInferenceService")
   const metrics = await fetch(`http://localhost:${port}/metrics`)
@@ -296,6 +297,6 @@ it("a model that fails its warm-up ends the start in one line, after the logged 
   const { code, output } = await nereid("serve", "test/fixtures/modules/failing-warm-up.ts", ...anyPort).ended
   expect(code).toBe(1)
   expect(output).toMatch(/^E.*The handler of model 'cold' failed Error: no weights.*$/m)
-  expect(output).toMatch(/^Error: model 'cold' version 1 has failed its warm-up on instance cold_0_0: .*no weights$/m)
+  expect(output).toMatch(/^Error: model 'cold' version 1 has failed its warm-up on instance cold_0: .*no weights$/m)
   expect(output.trim().split("\n")).toHaveLength(2)
 })

@@ -40,7 +40,7 @@ const wire = {
   "A1.config.integers": "64-bit integers have all their digits",
   "A1.config.version-policy": "no version policy is the latest version",
   "A1.config.script-group": "no instance group of a script is one instance, of the model's name",
-  "A1.config.onnx-group": "no instance group of an ONNX file is two instances, <m>_0",
+  "A1.config.onnx-group": "no instance group of an ONNX file is two instances, <m>",
   "A1.config.listed-group": "a listed group is called <m>_<index>",
   "A1.config.pinned-memory": "pinned memory is shown as on",
   "A1.config.preferred-batch-size": "no preferred batch size is max_batch_size",

@@ -15,6 +15,7 @@ import * as Telemetry from "./Telemetry.ts"
 import * as Supervision from "./watch/Supervision.ts"
 import * as Supervisor from "./watch/Supervisor.ts"
 import * as Version from "./watch/Version.ts"
+import * as LogFlags from "./flags/LogFlags.ts"
 import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 import * as Variables from "./flags/Variables.ts"
@@ -39,8 +40,8 @@ export const serve = Command.make(
       const cause = "no models to serve: pass a module that exports models, --model-repository=DIR, or both"
       return yield* new CliError.UserError({ cause })
     }
-    const ignored = ServerFlags.ignored(flags)
-    if (ignored.length > 0) yield* Console.error(`Flags without effect: ${ignored.join(", ")}`)
+    const warnings = ServerFlags.warnings(flags)
+    for (const warning of warnings) yield* Console.error(`Warning: ${warning}`)
     if (flags.general.watch) {
       if (Option.isNone(path)) {
         return yield* new CliError.UserError({ cause: "--watch needs a module, whose files it watches" })
@@ -68,7 +69,9 @@ export const serve = Command.make(
       Layer.provide(supervised ? Version.layer(forcedExit.stop) : Layer.empty),
       Layer.provide(UnhandledErrors.layer(stop)),
       Layer.provide(telemetry),
-      Layer.provide(Logging.layer(options.logging)),
+      // stderr has them already.
+      Layer.provide(flags.log.file === undefined ? Layer.empty : Layer.effectDiscard(logged(warnings))),
+      Layer.provide(Logging.layer({ ...options.logging, ...LogFlags.environmentOptions(process.env) })),
       Layer.provide(Layer.succeed(StopReason, forcedExit.reason)),
       Layer.launch,
     )
@@ -78,3 +81,6 @@ export const serve = Command.make(
     "Serve the models of a module, of model repositories, or of both. Every flag has an environment variable, such as NEREID_HTTP_PORT for --http-port",
   ),
 )
+
+const logged = (warnings: ReadonlyArray<string>) =>
+  Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })

@@ -167,7 +167,7 @@ describe("execution providers", () => {
       assert.deepEqual([...SUM.data], [2, 4, 6, 8])
       assert.match(
         JSON.stringify(logged),
-        /Warn.*Instance add_sub_0_0 uses a fallback execution provider: execution provider cuda: /,
+        /Warn.*Instance add_sub_0 uses a fallback execution provider: execution provider cuda: /,
       )
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
@@ -249,10 +249,7 @@ describe("warm-up", () => {
         Effect.scoped(Layer.build(Onnx.layer(Pairs, { file: path, warmUp: { sizes: { n } } })))
       const failure = yield* Effect.flip(build(3))
       assert.equal(failure._tag, "WarmUpFailed")
-      assert.match(
-        failure.message,
-        /^model 'pairs' version 1 has failed its warm-up on instance pairs_0_0: onnx runtime/,
-      )
+      assert.match(failure.message, /^model 'pairs' version 1 has failed its warm-up on instance pairs_0: onnx runtime/)
       yield* build(2)
     }),
   )

@@ -26,13 +26,15 @@ export interface SessionPlan {
 /** @throws TypeError if there is no session, or a number is out of range */
 export const make = (
   { name, version }: { readonly name: string; readonly version: string },
-  option: SessionsOption = 1,
+  option: SessionsOption | undefined,
   providers: Providers = ["cpu"],
 ): SessionPlan => {
-  const groups = typeof option === "number" ? [{ count: option }] : option
-  const planned = groups.map(({ count = 1, providers: groupProviders = providers }) => ({
+  const groups = typeof option === "number" ? [{ count: option }] : (option ?? [{}])
+  const planned = groups.map(({ count = 1, providers: groupProviders = providers }: SessionGroup) => ({
     count,
     ...device(groupProviders),
+    // The default group has the name of the model.
+    ...(option === undefined ? { name } : {}),
   }))
   return {
     plan: InstancePlan.make(name, version, planned),

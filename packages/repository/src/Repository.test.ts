@@ -408,7 +408,7 @@ describe("explicit control", () => {
       const counts = () => registry.versions("m").map(({ life }) => life.instanceGroups().map(({ count }) => count))
       for (const [groups, expected] of [
         ["{ count: 3 kind: KIND_CPU }", [3]],
-        ["{ count: 1 kind: KIND_CPU }, { name: 'more' count: 1 kind: KIND_CPU }", [1, 1]],
+        ["{ count: 1 kind: KIND_CPU }, { name: 'm_more' count: 1 kind: KIND_CPU }", [1, 1]],
         ["{ count: 1 kind: KIND_CPU }", [1]],
       ] as const) {
         fixture.write("m/config.pbtxt", grouped(groups))

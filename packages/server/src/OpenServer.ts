@@ -56,7 +56,8 @@ export const open = Effect.fnUntraced(function* <E, R>(
   StandardStreams.guard()
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
   // First, to announce the end of a stop behind everything else.
-  const announcement = options.announce === true ? yield* Announcement.make : Announcement.silent
+  const announcement =
+    options.announce === true ? yield* Announcement.make(options.control.current().file !== "") : Announcement.silent
   const routes = yield* Effect.fromResult(HttpModelRoutes.check(options.routes ?? {}))
   // Before the front ends, which close before the models for that reason.
   const models = yield* Scope.fork(yield* Scope.Scope)

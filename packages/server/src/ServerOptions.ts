@@ -94,7 +94,8 @@ export interface ServerOptions {
   readonly trace?: Partial<TraceSettings>
   /**
    * Prints to stdout what the server serves once it is ready, with an example request for each model, and later why and
-   * how it stops. Default false: the server writes nothing but its log.
+   * how it stops; also to the log if that is a file, without the examples. Default false: the server writes nothing but
+   * its log.
    */
   readonly announce?: boolean
   /**

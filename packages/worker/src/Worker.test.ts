@@ -124,8 +124,8 @@ describe("a handler in a thread", () => {
           "a",
           "InvalidRequest: it is InvalidRequest",
           "QueueFull: it is QueueFull",
-          "ExecutionFailed: Failed to process the request(s) for model instance 'command_0_0', message: Strange",
-          "ExecutionFailed: Failed to process the request(s) for model instance 'command_0_0', message: a bug",
+          "ExecutionFailed: Failed to process the request(s) for model instance 'command_0', message: Strange",
+          "ExecutionFailed: Failed to process the request(s) for model instance 'command_0', message: a bug",
           "b",
         ],
       )
@@ -234,9 +234,9 @@ describe("a handler in a thread", () => {
       yield* call("log careful")
       yield* Scope.close(scope, Exit.void)
       assert.deepEqual(yield* log.all, [
-        "Info: command_0_0 on undefined initializes",
+        "Info: command_0 on undefined initializes",
         "Warn: careful",
-        "Info: command_0_0 finalizes",
+        "Info: command_0 finalizes",
       ])
     }),
   )

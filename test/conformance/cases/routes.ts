@@ -76,7 +76,7 @@ const metadata: ReadonlyArray<HttpCase> = [
   get("/v2/models/simple/config", json(/"version_policy":\{"latest":\{"num_versions":1\}\}/), "C4"),
   get("/v2/models/simple/config", json(/"dims":\[16\]/), "C4"),
   get("/v2/models/simple/config", json(/"preferred_batch_size":\[8\],.*"max_queue_delay_microseconds":0/), "C4"),
-  get("/v2/models/simple/config", json(/"instance_group":\[\{"name":"simple_0",.*"kind":"KIND_CPU"/), "C4"),
+  get("/v2/models/simple/config", json(/"instance_group":\[\{"name":"simple",.*"kind":"KIND_CPU"/), "C4"),
   get("/v2/models/pair/config", json(/"data_type":"TYPE_STRING"/), "C4"),
   get("/v2/models/simple/versions/1/config", json(/^\{"name":"simple"/), "C4"),
   get("/v2/models/no/config", unknownModel, "C16"),

@@ -81,7 +81,7 @@ const failingWarmUp = JSON.stringify({
 })
 
 const hasFailed =
-  /^load failed for model 'policies': version 1 is at UNAVAILABLE state: model 'policies' version 1 has failed its warm-up on instance policies_0_0: input 'X' of model 'policies': .*INT32/
+  /^load failed for model 'policies': version 1 is at UNAVAILABLE state: model 'policies' version 1 has failed its warm-up on instance policies_0: input 'X' of model 'policies': .*INT32/
 
 export const storedSchedulingHttp: ReadonlyArray<HttpCase> = [
   ...[...decoupledHttp, ...generate.filter(isDecoupled)].map(inRepository),

@@ -104,7 +104,7 @@ const shown: ReadonlyArray<Shown> = [
       max_batch_size: 4,
       input: [{ name: "X", data_type: "TYPE_FP32", dims: [1] }],
       output: [{ name: "Y", data_type: "TYPE_FP32", dims: [1] }],
-      instance_group: [{ name: "bare_0", count: 2, gpus: [], kind: "KIND_CPU" }],
+      instance_group: [{ name: "bare", count: 2, gpus: [], kind: "KIND_CPU" }],
       default_model_filename: "model.onnx",
       dynamic_batching: { preferred_batch_size: [4], max_queue_delay_microseconds: 0 },
     },

@@ -33,3 +33,8 @@ type Values = Command.Command.Config.Infer<typeof flags>
 export const options = ({ file = "", ...settings }: Values): Pick<ServerOptions, "logging"> => ({
   logging: { file, ...settings },
 })
+
+/** Returns the setting of Triton's environment variable: exactly "0" logs messages as they are. */
+export const environmentOptions = (environment: Readonly<Record<string, string | undefined>>) => ({
+  escapeMessages: environment["TRITON_SERVER_ESCAPE_LOG_MESSAGES"] !== "0",
+})

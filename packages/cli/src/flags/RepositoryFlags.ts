@@ -69,7 +69,11 @@ export const flags = {
     "disable-auto-complete-config",
     "Require complete configurations, without fields from model files; takes no value",
   ),
-  strictConfig: FlagKind.boolean("strict-model-config", "Same as --disable-auto-complete-config", false),
+  strictConfig: FlagKind.optional(
+    "strict-model-config",
+    { takes: "boolean", description: "Same as --disable-auto-complete-config", fallback: "false" },
+    FlagKind.parseBoolean,
+  ),
   backendConfig: FlagKind.collected(
     "backend-config",
     {
@@ -121,7 +125,7 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
     load,
     pollInterval: `${pollSeconds} seconds`,
     ...(configName === undefined ? {} : { configName }),
-    autoComplete: !values.noAutoComplete && !values.strictConfig,
+    autoComplete: !values.noAutoComplete && values.strictConfig !== true,
     ...Object.assign({}, ...backendConfig.filter((setting) => !("foreign" in setting))),
     partialModelLoad: values.partialModelLoad,
     exitOnError: values.exitOnError,

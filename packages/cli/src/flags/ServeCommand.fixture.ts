@@ -8,7 +8,7 @@ import * as Variables from "./Variables.ts"
 
 interface Parsed {
   readonly options?: ServerOptions
-  readonly ignored?: ReadonlyArray<string>
+  readonly warnings?: ReadonlyArray<string>
   readonly errors?: ReadonlyArray<string>
 }
 
@@ -21,7 +21,7 @@ export const parse = (
     Variables.refuseUnknown.pipe(
       Effect.andThen(ServerFlags.options(flags)),
       Effect.match({
-        onSuccess: (options) => (parsed = { options, ignored: ServerFlags.ignored(flags) }),
+        onSuccess: (options) => (parsed = { options, warnings: ServerFlags.warnings(flags) }),
         onFailure: ({ message }) => (parsed = { errors: [message] }),
       }),
     ),

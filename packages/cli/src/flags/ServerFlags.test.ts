@@ -13,7 +13,7 @@ const spelled = (line: string): ReadonlyArray<ReadonlyArray<string>> => {
 describe("options", () => {
   it.effect("without flags: the defaults of tritonserver", () =>
     Effect.gen(function* () {
-      const { options, ignored } = yield* parse()
+      const { options, warnings } = yield* parse()
       expect(options).toMatchObject({
         http: { host: "0.0.0.0", port: 8000 },
         grpc: { host: "0.0.0.0", port: 8001 },
@@ -43,7 +43,7 @@ describe("options", () => {
       expect(options).not.toHaveProperty("port")
       expect(options?.keepalive).not.toHaveProperty("maxConnectionAge")
       expect(options?.keepalive).not.toHaveProperty("maxConnectionAgeGrace")
-      expect(ignored).toEqual([])
+      expect(warnings).toEqual([])
     }),
   )
 
@@ -258,7 +258,7 @@ describe("refuses", () => {
 // A12.host-policy@command, A12.cache.flags@command
 it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
   Effect.gen(function* () {
-    const { options, ignored } = yield* parse(
+    const { options, warnings } = yield* parse(
       [
         "--http-thread-count=8 --cuda-memory-pool-byte-size 0:1024 --cuda-memory-pool-byte-size=1:0",
         "--host-policy=p,numa-node=0 --pinned-memory-pool-byte-size=1 --enable-peer-access=false",
@@ -267,7 +267,7 @@ it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
         "--backend-config=python,shm-default-byte-size=1048576",
       ].flatMap((line) => line.split(" ")),
     )
-    expect(ignored).toEqual([
+    const named = [
       "--http-thread-count",
       "--pinned-memory-pool-byte-size",
       "--cuda-memory-pool-byte-size",
@@ -277,8 +277,26 @@ it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
       "--cache-config",
       "--backend-config=tensorflow,version=2",
       "--backend-config=python,shm-default-byte-size=1048576",
-    ])
+    ]
+    expect(warnings).toEqual([`Flags without effect: ${named.join(", ")}`])
     expect(options).toMatchObject({ http: { port: 1 } })
+  }),
+)
+
+it.effect("warns about deprecated flags in Triton's words, and takes them", () =>
+  Effect.gen(function* () {
+    const { options, warnings } = yield* parse(
+      "--strict-model-config=false --trace-rate=7 --trace-file=t.json --trace-level=OFF".split(" "),
+    )
+    const removed = "has been deprecated and will be removed in future releases. Please use '--trace-config"
+    expect(warnings).toEqual([
+      "'--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.",
+      `'--trace-file' ${removed} triton,file=<filepath> instead.`,
+      `'--trace-level' ${removed} level=<OFF|TIMESTAMPS|TENSORS> instead.`,
+      `'--trace-rate' ${removed} rate=<rate value> instead.`,
+    ])
+    expect(options).toMatchObject({ trace: { rate: 7, file: "t.json" } })
+    expect((yield* parse([])).warnings).toEqual([])
   }),
 )
 

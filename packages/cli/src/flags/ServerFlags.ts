@@ -3,6 +3,7 @@ import type { ServerOptions } from "@nereid/server/Server"
 import { Effect } from "effect"
 import { CliError, type Command } from "effect/cli"
 import * as BrowserFlags from "./BrowserFlags.ts"
+import * as DeprecatedFlags from "./DeprecatedFlags.ts"
 import * as GeneralFlags from "./GeneralFlags.ts"
 import * as GrpcFlags from "./GrpcFlags.ts"
 import * as HttpFlags from "./HttpFlags.ts"
@@ -63,11 +64,15 @@ export const options = Effect.fnUntraced(function* (
   }
 })
 
-/** Returns the given flags that have no effect. */
-export const ignored = ({ ignored, repository }: Values): ReadonlyArray<string> => [
-  ...ignored.flatMap((names) => names.slice(0, 1)),
-  ...RepositoryFlags.ignored(repository),
-]
+/** Returns warnings about flags that are deprecated or have no effect. */
+export const warnings = (values: Values): ReadonlyArray<string> => {
+  const ignored = [
+    ...values.ignored.flatMap((names) => names.slice(0, 1)),
+    ...RepositoryFlags.ignored(values.repository),
+  ]
+  const withoutEffect = ignored.length === 0 ? [] : [`Flags without effect: ${ignored.join(", ")}`]
+  return [...DeprecatedFlags.warnings(values), ...withoutEffect]
+}
 
 /** A section of the help: the flags from `first` to the first flag of the next section. */
 export interface Group {

@@ -78,7 +78,7 @@ describe("a variable", () => {
         expect((yield* parse([], environment(variables))).errors).toEqual([expect.stringContaining(message)])
       }
       expect(yield* parse([], environment("NEREID_RATE_LIMIT=off NEREID_HTTP_THREAD_COUNT=8"))).toMatchObject({
-        ignored: ["NEREID_HTTP_THREAD_COUNT"],
+        warnings: ["Flags without effect: NEREID_HTTP_THREAD_COUNT"],
       })
     }),
   )

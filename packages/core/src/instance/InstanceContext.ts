@@ -6,7 +6,7 @@ export type DeviceKind = "CPU" | "GPU"
 
 /** An instance as those that build it see it. */
 export interface BuiltInstance {
-  /** `<model>_<group>_<index>`, as in the log. */
+  /** Name in the log: `<group>_<index>`; a group has the name `<model>_<number>`, the default one `<model>`. */
   readonly name: string
   readonly model: string
   readonly version: string

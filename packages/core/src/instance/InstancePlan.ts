@@ -17,6 +17,8 @@ export interface GroupOptions<L = AnyLayer> {
   readonly gpus?: ReadonlyArray<number>
   /** Services for each instance, built and released with it. */
   readonly layer?: L
+  /** Name of the group, whose instances are `<name>_0`, `<name>_1` and so on. Default `<model>_<group>`. */
+  readonly name?: string
 }
 
 /** A number, or a list of groups; a layer is a group of one instance. */
@@ -61,14 +63,17 @@ export interface InstancePlan {
 export const isAlike = (one: PlannedInstance, other: PlannedInstance): boolean =>
   one.layer === other.layer &&
   one.details.name === other.details.name &&
+  // Groups may have equal names.
+  one.details.group === other.details.group &&
+  one.details.index === other.details.index &&
   one.details.kind === other.details.kind &&
   one.details.gpu === other.details.gpu
 
 /**
- * Plans the instances of a model.
+ * Plans the instances of a model. By default there is one, in a group with the name of the model.
  * @throws TypeError if there is no instance, or if a number is out of range
  */
-export const make = (model: string, version: string, option: InstancesOption = 1): InstancePlan => {
+export const make = (model: string, version: string, option: InstancesOption = [{ name: model }]): InstancePlan => {
   if (typeof option === "number") requireInteger(model, "instances", option, 1)
   const given = typeof option === "number" ? [{ count: option }] : option
   if (given.length === 0) throw new TypeError(`Model "${model}": instances must name at least one, but none was given.`)
@@ -79,7 +84,7 @@ export const make = (model: string, version: string, option: InstancesOption = 1
 const isLayer = (each: GroupOptions | AnyLayer): each is AnyLayer => Layer.isLayer(each)
 
 const planGroup = (model: string, version: string, group: number, options: GroupOptions) => {
-  const { count = 1, kind = "CPU", layer } = options
+  const { count = 1, kind = "CPU", layer, name = `${model}_${group}` } = options
   const { gpus = kind === "GPU" ? [0] : [] } = options
   requireInteger(model, `instances[${group}].count`, count, 1)
   for (const gpu of gpus) requireInteger(model, `instances[${group}].gpus`, gpu, 0)
@@ -87,7 +92,6 @@ const planGroup = (model: string, version: string, group: number, options: Group
     const rule = kind === "GPU" ? "must name at least one device" : 'require kind "GPU"'
     throw new TypeError(`Model "${model}": instances[${group}].gpus ${rule}, but [${gpus}] was given.`)
   }
-  const name = `${model}_${group}`
   const devices = kind === "GPU" ? gpus : [undefined]
   const instances = devices
     .flatMap((gpu) => Array.from({ length: count }, () => gpu))

@@ -35,6 +35,7 @@ const harness = Effect.gen(function* () {
         return Effect.as(Deferred.await(gate), { NAME: name })
       }
     }),
+    { instances: 1 },
   )
   const { infer, model } = yield* Testing.model(layer, Where)
   const call = Effect.forkChild(

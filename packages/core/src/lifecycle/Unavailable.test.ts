@@ -38,7 +38,7 @@ it.effect("a failed warm-up and a defect are such failures, a layer that can be 
   Effect.gen(function* () {
     const cold = Model.each(Echo, () => Effect.fail(new NoWeights({ message: "none" })), { warmUp: "zeros" })
     const failed = yield* Testing.model(Model.orUnavailable(Echo, cold))
-    expect(failed.model.life.problem()).toMatch(/^model 'echo' version 1 has failed its warm-up on instance echo_0_0: /)
+    expect(failed.model.life.problem()).toMatch(/^model 'echo' version 1 has failed its warm-up on instance echo_0: /)
     const defect = yield* Testing.model(Model.orUnavailable(Echo, Model.each(Echo, Effect.die("a bug"))))
     expect(defect.model.life.problem()).toBe("a bug")
     const good = yield* Testing.model(

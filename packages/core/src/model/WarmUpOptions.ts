@@ -30,6 +30,8 @@ export interface WarmUpOptions<I extends Fields> {
   readonly count?: number
   /** How long each request may take. Default 5 minutes. */
   readonly timeout?: Duration.Input
+  /** Name in the log. Default its number among the warm-ups of the model, from 0. */
+  readonly name?: string
   /** Whether a request that fails is the failure of the model, or only a warning in the log. Default "fail". */
   readonly onFailure?: "fail" | "ignore"
 }

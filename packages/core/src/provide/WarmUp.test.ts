@@ -1,6 +1,6 @@
 /** Warm-up of instances before the model takes requests: it does not count in the statistics, and its failures. */
 import { expect, it } from "@effect/vitest"
-import { Data, Deferred, Effect, Exit, Fiber, Layer, Result, Schema, Stream } from "effect"
+import { Data, Deferred, Effect, Exit, Fiber, Layer, Logger, References, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as DataType from "../tensor/DataType.ts"
 import * as Model from "../Model.ts"
@@ -49,6 +49,23 @@ it.effect("zeros of the signature, one row, once per instance, without what is o
     expect([statistics.lastInference, statistics.batches.size, statistics.queue.count]).toEqual([0, 0, 0])
     expect(yield* model.executions).toEqual([])
     expect(model.model.life.isReady()).toBe(true)
+  }),
+)
+
+it.effect("logs each execution at the level Debug, with the name or the number of the warm-up", () =>
+  Effect.gen(function* () {
+    const messages: Array<unknown> = []
+    const logger = Logger.make(({ message }) => void messages.push(...(Array.isArray(message) ? message : [message])))
+    const { layer } = scaling({ warmUp: ["zeros", { name: "noise", inputs: "random", count: 2 }] })
+    yield* Testing.model(layer).pipe(
+      Effect.provide(Logger.layer([logger])),
+      Effect.provideService(References.MinimumLogLevel, "Debug"),
+    )
+    expect(messages).toEqual([
+      "model 'scale' instance scale_0 is running warmup sample '0' for iteration 1",
+      "model 'scale' instance scale_0 is running warmup sample 'noise' for iteration 1",
+      "model 'scale' instance scale_0 is running warmup sample 'noise' for iteration 2",
+    ])
   }),
 )
 
@@ -141,7 +158,7 @@ class Weak extends Data.TaggedError("Weak")<{ readonly message: string }> {}
 
 const message =
   "model 'shout' version 1 has failed its warm-up on instance shout_0_1: " +
-  "Failed to process the request(s) for model instance 'shout_0_0', message: too weak"
+  "Failed to process the request(s) for model instance 'shout_0', message: too weak"
 
 it.effect("a failure is that of the layer: the other instances are released", () =>
   Effect.gen(function* () {
@@ -185,7 +202,7 @@ it.effect("a defect, a wrong output, a refused sample and one that takes too lon
         yield* TestClock.adjust("1 second")
         return (yield* Fiber.join(fiber)).message
       })
-    expect(yield* message(failures.defect)).toMatch(/on instance short_0_0: .*bug$/)
+    expect(yield* message(failures.defect)).toMatch(/on instance short_0: .*bug$/)
     expect(yield* message(failures.output)).toMatch(/output 'LOUD' of model 'short': Expected string/)
     expect(yield* message(failures.sample)).toMatch(/input 'TEXT' of model 'short': .*length of at least 1/)
     expect(yield* message(failures.data)).toMatch(/input 'TEXT' of model 'short': .*length of at least 1/)

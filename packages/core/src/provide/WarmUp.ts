@@ -47,7 +47,7 @@ export const make = <I extends Fields, O extends Fields, const W extends WarmUps
   definition: Definition<I, O>,
   warmUp: W,
 ): InstanceWarmUp<WarmUpErrorOf<W>> | undefined => {
-  const settings = warmUpList<I>(warmUp).map((options) => check(definition, options))
+  const settings = warmUpList<I>(warmUp).map((options, index) => check(definition, options, index))
   if (settings.length === 0) return undefined
   const instanceWarmUp: InstanceWarmUp<WarmUpFailed> = (instance, makeModel) =>
     Effect.forEach(settings, (one) => warmUpInstance(definition, one, instance, makeModel), { discard: true })
@@ -69,6 +69,7 @@ const warmUpInstance = <I extends Fields, O extends Fields>(
 }
 
 interface WarmUpSettings<I extends Fields> {
+  readonly name: string
   readonly inputs: WarmUpInput.SyntheticValues | SyntheticInputs<I> | ReadonlyArray<Input<I>>
   readonly sizes: WarmUpInput.Sizes
   readonly batchSizes: ReadonlyArray<number>
@@ -84,6 +85,7 @@ interface WarmUpSettings<I extends Fields> {
 const check = <I extends Fields, O extends Fields>(
   { name, maxBatchSize, signature }: Definition<I, O>,
   options: WarmUpOptions<I>,
+  index: number,
 ): WarmUpSettings<I> => {
   const { inputs = "zeros", sizes = {}, batchSize = 1, count = 1, timeout = "5 minutes" } = options
   const wrong = (text: string) => new TypeError(`Model "${name}": warmUp.${text}.`)
@@ -113,6 +115,7 @@ const check = <I extends Fields, O extends Fields>(
   }
   const { parameters = noParameters } = options
   return {
+    name: options.name ?? String(index),
     inputs,
     sizes: Object.fromEntries(given),
     batchSizes,
@@ -137,7 +140,9 @@ const execute = <I extends Fields, O extends Fields>(
       model.calls.decoupled
         ? Stream.runDrain(Stream.take(stream(model.calls, request), 1))
         : infer(model.calls, request)
+    const running = `model '${definition.name}' instance ${instance.name} is running warmup sample '${settings.name}'`
     for (let turn = 0; turn < settings.count; turn++) {
+      yield* Effect.logDebug(`${running} for iteration ${turn + 1}`)
       const warmUpRequests = yield* Effect.fromResult(
         requests(definition, settings, model, MonotonicTime.millis(clock)),
       )

@@ -170,7 +170,7 @@ it("fills in omitted fields", () => {
 })
 
 it.each([
-  ["model.onnx", { name: "m_0", kind: 2, count: 2 }],
+  ["model.onnx", { name: "m", kind: 2, count: 2 }],
   ["model.ts", { name: "m", kind: 2, count: 1 }],
 ])("the group of a model that lists none: %s", (file, group) => {
   const filled = ConfigDefaults.filled(ConfigDefaults.identified(parse(""), "m", new Set([file])), [])
@@ -199,7 +199,7 @@ describe("on a machine with GPUs 0 and 1", () => {
   it("sessions are on each GPU of their group, or on the CPU", () => {
     const config = parse(`instance_group [ { kind: KIND_GPU }, { count: 3 }, { count: 2 gpus: 1 } ]
       optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }`)
-    const filled = ConfigDefaults.filled(config, gpus)
+    const filled = ConfigDefaults.filled({ ...config, name: "m" }, gpus)
     const { instances } = InstancePlan.make("m", "1", InstanceGroups.options(filled))
     const on = (deviceId: number) => [
       { name: "tensorrt", deviceId },

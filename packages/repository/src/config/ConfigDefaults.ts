@@ -67,13 +67,9 @@ const groups = (
   { name, backend, instanceGroup }: ModelConfig,
   gpus: ReadonlyArray<number>,
 ): Array<ModelInstanceGroup> => {
-  const preferred = defaultCounts[backend]
-  const count = preferred ?? 1
-  // A default group of a backend is numbered, like listed groups.
-  const listed =
-    instanceGroup.length === 0 && preferred !== undefined ? [create(ModelInstanceGroupSchema)] : instanceGroup
-  if (listed.length === 0) return [create(ModelInstanceGroupSchema, { name, kind: Kind.CPU, count })]
-  return listed.map((group, index) => {
+  const count = defaultCounts[backend] ?? 1
+  if (instanceGroup.length === 0) return [create(ModelInstanceGroupSchema, { name, kind: Kind.CPU, count })]
+  return instanceGroup.map((group, index) => {
     // ONNX Runtime for GPUs is not a default; the configuration must name it.
     const isOnGpu = group.kind === Kind.GPU || (group.kind === Kind.AUTO && group.gpus.length > 0 && gpus.length > 0)
     const kind = isOnGpu ? Kind.GPU : group.kind === Kind.AUTO ? Kind.CPU : group.kind

@@ -6,4 +6,4 @@ import { type ModelConfig, ModelInstanceGroup_Kind as Kind } from "@nereid/proto
 export const options = ({ instanceGroup }: ModelConfig): ReadonlyArray<GroupOptions> =>
   instanceGroup
     .filter(({ passive }) => !passive)
-    .map(({ count, kind, gpus }) => (kind === Kind.GPU ? { count, kind: "GPU", gpus } : { count }))
+    .map(({ name, count, kind, gpus }) => (kind === Kind.GPU ? { name, count, kind: "GPU", gpus } : { name, count }))

@@ -11,6 +11,7 @@ import * as ModelDirectory from "../directory/ModelDirectory.ts"
 
 /** A request, executed by itself, so often. */
 export interface ModelWarmUp {
+  readonly name: string
   /** The inputs of a row by their names. */
   readonly inputs: readonly [Readonly<Record<string, TypedTensor>>]
   readonly batchSize: number
@@ -45,6 +46,7 @@ export const all = Effect.fn("ModelWarmUp.all")(function* (
     // A request to a decoupled model has one row.
     const isDecoupled = modelTransactionPolicy?.decoupled === true
     all.push({
+      name,
       inputs: [sample],
       ...(isDecoupled ? { batchSize: 1, count: rows * times } : { batchSize: rows, count: times }),
     })

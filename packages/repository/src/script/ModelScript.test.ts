@@ -77,7 +77,7 @@ describe("a script", () => {
         model_config: expect.any(String),
         model_instance_kind: "CPU",
         model_instance_device_id: "0",
-        model_instance_name: "m_0_0",
+        model_instance_name: "m_0",
         model_repository: expect.stringMatching(/\/m$/),
         model_version: "1",
         model_name: "m",

@@ -73,8 +73,13 @@ const withoutEffect = (config: ModelConfig, running: RunningModel): ReadonlyArra
   const isListed = config.instanceGroup.some(({ name }) => name !== config.name)
   return [
     ...(isScheduled && differs(({ schedulingChoice }) => ({ schedulingChoice })) ? ["dynamic_batching"] : []),
-    ...(isListed && differs(({ instanceGroup }) => ({ instanceGroup })) ? ["instance_group"] : []),
+    ...(isListed && differs(namelessGroups) ? ["instance_group"] : []),
     ...((config.responseCache?.enable ?? isCached) === isCached ? [] : ["response_cache"]),
     ...(config.modelWarmup.length > 0 ? ["model_warmup"] : []),
   ]
 }
+
+/** The instance groups without their names, which have no effect on a module. */
+const namelessGroups = ({ instanceGroup }: ModelConfig): Pick<ModelConfig, "instanceGroup"> => ({
+  instanceGroup: instanceGroup.map((group) => ({ ...group, name: "" })),
+})

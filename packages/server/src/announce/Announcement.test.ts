@@ -6,6 +6,9 @@ import { expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { TestConsole } from "effect/testing"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import * as Server from "../Server.ts"
 
 const fields = { inputs: { x: Tensor.INT32(1) }, outputs: { x: Tensor.INT32(1) } }
@@ -33,6 +36,35 @@ it.live("prints the table, the ports and a request; on the end of its scope how 
     const lines = yield* TestConsole.logLines
     expect(lines.slice(1)).toEqual(["Stopping", expect.stringMatching(/^Stopped in \d+ ms$/)])
   }).pipe(Effect.provide(TestConsole.layer)),
+)
+
+/** Removed with the scope. */
+const folder = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "nereid-announcement-"))),
+  (path) => Effect.promise(() => rm(path, { recursive: true })),
+)
+
+it.live("writes the table, the ports and the stop to the log file too, a line each, if they are not filtered", () =>
+  Effect.gen(function* () {
+    const messages = Effect.fnUntraced(function* (logging: { readonly info: boolean }) {
+      const file = join(yield* folder, "log")
+      const options = { ...ports, announce: true, logging: { ...logging, file } }
+      yield* Effect.scoped(Layer.build(Server.layer([Echo], options).pipe(Layer.provide(echo))))
+      const lines = (yield* Effect.promise(() => readFile(file, "utf8"))).split("\n").slice(0, -1)
+      return lines.map((line) => /^I\d{4} \S+ \d+ fiber:\d+\] (".*")$/.exec(line)?.[1] ?? line)
+    })
+    expect(yield* messages({ info: true })).toEqual([
+      expect.stringMatching(/^"MODEL +VERSION/),
+      expect.stringMatching(/^"[- ]+"$/),
+      expect.stringMatching(/^"echo +1 +READY/),
+      expect.stringMatching(/^"Started HTTPService at 127\.0\.0\.1:\d+"$/),
+      '"Stopping"',
+      expect.stringMatching(/^"Stopped in \d+ ms"$/),
+    ])
+    expect((yield* TestConsole.logLines).length).toBe(3)
+    expect(yield* messages({ info: false })).toEqual([])
+    expect((yield* TestConsole.logLines).length).toBe(6)
+  }).pipe(Effect.provide(TestConsole.layer), Effect.scoped),
 )
 
 it.live("counts the requests that a stop answers, and those that it cuts off", () =>

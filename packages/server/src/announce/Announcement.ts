@@ -1,13 +1,13 @@
 /**
- * Prints what a server serves once it is ready, and its stop, to stdout. A server without the option `announce` prints
- * nothing; its log is separate.
+ * Prints what a server serves once it is ready, and its stop, to stdout, and to the log file if there is one. A server
+ * without the option `announce` prints nothing. A log on stderr does not repeat it, as both are often one terminal.
  */
 import { Clock, Console, Duration, Effect, type Scope } from "effect"
 import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 import type { ModelsFound } from "../error/ServeError.ts"
 import { modelTable } from "./ModelTable.ts"
 import { observe } from "./SignalObserver.ts"
-import { type StartedServer, startText } from "./StartText.ts"
+import { type StartedServer, startSummary, startText } from "./StartText.ts"
 import { StopReason } from "./StopReason.ts"
 
 export interface Announcement {
@@ -25,35 +25,44 @@ interface Drain {
   readonly limit: Duration.Duration
 }
 
-/** Announces the end of the stop when the scope closes. */
-export const make: Effect.Effect<Announcement, never, Scope.Scope> = Effect.gen(function* () {
+/** Announces the end of the stop when the scope closes. `hasLogFile`: whether the log goes to a file. */
+export const make = Effect.fnUntraced(function* (
+  hasLogFile: boolean,
+): Effect.fn.Return<Announcement, never, Scope.Scope> {
   const console = yield* Console.Console
+  /** Prints a text, and logs its lines, or those of `summary`. */
+  const print = (text: string, summary = text) =>
+    Effect.suspend(() => {
+      console.log(text)
+      const lines = hasLogFile ? summary.split("\n").filter((line) => line !== "") : []
+      return Effect.forEach(lines, (line) => Effect.logInfo(line), { discard: true })
+    })
   const reasonOf = yield* StopReason
   let isStarted = false
   let stop: { readonly at: number; readonly requests: number; readonly inFlight: () => number } | undefined
   yield* Effect.addFinalizer(() =>
-    Effect.map(Effect.map(Clock.Clock, MonotonicTime.millis), (now) => {
-      if (stop !== undefined) console.log(stoppedText(now - stop.at, stop.requests, stop.inFlight()))
-    }),
+    Effect.flatMap(Effect.map(Clock.Clock, MonotonicTime.millis), (now) =>
+      stop === undefined ? Effect.void : print(stoppedText(now - stop.at, stop.requests, stop.inFlight())),
+    ),
   )
   const signal = yield* observe
   return {
     started: (server) =>
-      Effect.sync(() => {
+      Effect.suspend(() => {
         isStarted = true
-        console.log(startText(server))
+        return print(startText(server), startSummary(server))
       }),
-    failed: (found) => Effect.sync(() => console.log(`${modelTable(found)}\n`)),
+    failed: (found) => Effect.suspend(() => print(`${modelTable(found)}\n`)),
     stopping: ({ inFlight, limit }, reason) =>
-      Effect.map(Effect.map(Clock.Clock, MonotonicTime.millis), (at) => {
-        if (stop !== undefined) return
+      Effect.flatMap(Effect.map(Clock.Clock, MonotonicTime.millis), (at) => {
+        if (stop !== undefined) return Effect.void
         const received = signal()
         const why = reasonOf() ?? reason ?? (received === undefined ? undefined : `on ${received}`)
         // A start that fails has an error, which says enough.
-        if (!isStarted && why === undefined) return
+        if (!isStarted && why === undefined) return Effect.void
         const requests = inFlight()
         stop = { at, requests, inFlight }
-        console.log(stoppingText(why, requests, limit))
+        return print(stoppingText(why, requests, limit))
       }),
   }
 })

@@ -25,7 +25,16 @@ export interface StartedServer extends ModelsFound {
 }
 
 export const startText = (server: StartedServer): string => {
-  const { http, grpc, port, metrics, routes, tls } = server
+  const { http, port, tls } = server
+  const curlUrl = http === undefined ? port && url(port, tls.port) : url(http, tls.http)
+  const requests = curlUrl === undefined ? [] : exampleRequests(server, curlUrl)
+  const examples = requests.length > 0 ? ["", "Try:", ...requests.map((request) => `  ${request}`)] : []
+  return [startSummary(server), ...examples].join("\n")
+}
+
+/** Returns the text without the example requests. */
+export const startSummary = (server: StartedServer): string => {
+  const { http, grpc, port, metrics, routes } = server
   const lines = [modelTable(server), ""]
   const reasons = server.index().flatMap(reasonOf)
   if (reasons.length > 0) lines.push(...reasons, "")
@@ -34,9 +43,6 @@ export const startText = (server: StartedServer): string => {
   if (http !== undefined) lines.push(`Started HTTPService at ${http.host}:${http.port}`)
   if (port !== undefined) lines.push(`Started HTTPService and GRPCInferenceService at ${port.host}:${port.port}`)
   if (metrics !== undefined) lines.push(`Started Metrics Service at ${metrics.host}:${metrics.port}`)
-  const curlUrl = http === undefined ? port && url(port, tls.port) : url(http, tls.http)
-  const requests = curlUrl === undefined ? [] : exampleRequests(server, curlUrl)
-  if (requests.length > 0) lines.push("", "Try:", ...requests.map((request) => `  ${request}`))
   return lines.join("\n")
 }
 

@@ -169,7 +169,7 @@ it.live("a model that does not batch has no dynamic_batching", () =>
       max_batch_size: 0,
       input: [input("X", "TYPE_BOOL", [1])],
       output: [output("X", "TYPE_BOOL", [1])],
-      instance_group: [group("single_0", 1)],
+      instance_group: [group("single", 1)],
     })
   }),
 )

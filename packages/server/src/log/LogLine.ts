@@ -5,7 +5,8 @@
  *   ISO8601   2026-11-21T04:29:49Z I 4242 fiber:12] "message"
  *
  * The fields are level, time (UTC) and process. In place of Triton's source file and line, the fiber follows. The
- * message is quoted as in JSON, so that text from clients cannot start a new line or control a terminal.
+ * message is quoted as in JSON, so that text from clients cannot start a new line or control a terminal, unless the
+ * setting `escapeMessages` is off.
  */
 import { Cause, type Fiber, type LogLevel, References } from "effect"
 import { inspect } from "node:util"
@@ -19,9 +20,15 @@ export interface LogEvent {
   readonly date: Date
 }
 
-export const print = (event: LogEvent, format: "default" | "ISO8601", pid: number): string => {
+export interface LineSettings {
+  readonly format: "default" | "ISO8601"
+  readonly escapeMessages: boolean
+}
+
+export const print = (event: LogEvent, { format, escapeMessages }: LineSettings, pid: number): string => {
   const letter = letters[event.logLevel]
-  const rest = `${pid} fiber:${event.fiber.id}] ${quoted(text(event))}`
+  const message = text(event)
+  const rest = `${pid} fiber:${event.fiber.id}] ${escapeMessages ? quoted(message) : message}`
   const iso = event.date.toISOString()
   if (format === "ISO8601") return `${iso.slice(0, 19)}Z ${letter} ${rest}`
   return `${letter}${iso.slice(5, 7)}${iso.slice(8, 10)} ${iso.slice(11, 23)}000 ${rest}`

@@ -26,6 +26,11 @@ export interface LogSettings {
   /** Verbosity. 1 logs every request and the level Debug; 2 also logs the level Trace. Default 0. */
   readonly verboseLevel: number
   readonly format: LogFormat
+  /**
+   * Whether messages are quoted and escaped as in JSON. Without, texts from clients can start lines and control
+   * terminals. The format json always escapes.
+   */
+  readonly escapeMessages: boolean
 }
 
 /** The settings of a running server. */
@@ -37,7 +42,7 @@ export interface LogControl {
 }
 
 /** Settings that can change while the server runs. */
-export type LogChanges = Partial<Omit<LogSettings, "file">>
+export type LogChanges = Partial<Omit<LogSettings, "file" | "escapeMessages">>
 
 const defaults: LogSettings = {
   file: "",
@@ -46,6 +51,7 @@ const defaults: LogSettings = {
   error: true,
   verboseLevel: 0,
   format: "default",
+  escapeMessages: true,
 }
 
 export const make = (options: Partial<LogSettings> = {}): LogControl => {

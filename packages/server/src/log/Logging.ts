@@ -34,9 +34,9 @@ const make = Effect.fnUntraced(function* (
   const sink = file === "" ? LogSink.stderr : yield* LogSink.file(file)
   const logger = Logger.make<unknown, void>((event) => {
     if (!control.isOn(event.logLevel)) return
-    const { format } = control.current()
+    const { format, escapeMessages } = control.current()
     if (format === "json") return sink.write(printJson(event, process.pid))
-    const line = LogLine.print(event, format, process.pid)
+    const line = LogLine.print(event, { format, escapeMessages }, process.pid)
     sink.write(sink === LogSink.stderr ? LogColour.paint(line, event.logLevel) : line)
   })
   return Logging.of({ control, logger })

@@ -146,7 +146,7 @@ it.live("a batch of several requests is a separate trace, with links in both dir
     expect(Object.fromEntries(batch.attributes)).toEqual({
       "nereid.rows": 2,
       "nereid.requests": 2,
-      "nereid.instance": "held_0_0",
+      "nereid.instance": "held_0",
     })
     const computed = named("compute").filter((span) => requests.some(({ spanId }) => spanId === parentOf(span)))
     expect(computed.map(({ links }) => links.map(({ span }) => span.spanId))).toEqual([[batch.spanId], [batch.spanId]])
