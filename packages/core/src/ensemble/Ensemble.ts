@@ -307,10 +307,10 @@ class EnsembleCalls implements ModelCalls {
         if (Result.isSuccess(outcome)) {
           statistics.executed(request.rows, durations, clock.currentTimeMillisUnsafe())
           statistics.succeeded(total, 0, durations)
-          if (!endsWithData) response?.emptyResponse.add(nanos() - responding.respondedAt)
+          if (!endsWithData) response?.ended(nanos() - responding.respondedAt)
         } else {
           statistics.failed(reasonOf(outcome.failure), total)
-          response?.fail.add(nanos() - responding.respondedAt)
+          response?.failed(nanos() - responding.respondedAt)
         }
         end()
         reply(outcome)

@@ -165,13 +165,16 @@ it.effect("each response is counted at its place", () =>
     yield* Stream.runDrain(stream({ TO: 1 }))
     yield* Effect.flip(Stream.runDrain(stream({ TO: -1 })))
     const { responses, inferenceCount, executionCount, failures } = model.description.statistics
-    const counts = [...responses].map(([index, { success, fail, emptyResponse, cancel }]) =>
-      [index, success, fail, emptyResponse, cancel].map((each) => (typeof each === "number" ? each : each.count)),
+    const counts = [...responses].map(
+      ([index, { success, fail, emptyResponse, cancel, computeInfer, computeOutput }]) =>
+        [index, success, fail, emptyResponse, cancel, computeInfer, computeOutput].map((each) =>
+          typeof each === "number" ? each : each.count,
+        ),
     )
     expect(counts).toEqual([
-      [0, 3, 0, 0, 0],
-      [1, 2, 0, 1, 0],
-      [2, 0, 1, 1, 0],
+      [0, 3, 0, 0, 0, 3, 3],
+      [1, 2, 0, 1, 0, 3, 2],
+      [2, 0, 1, 1, 0, 2, 0],
     ])
     expect([inferenceCount, executionCount, failures.BACKEND]).toEqual([2, 2, 1])
   }).pipe(Effect.provide(count)),

@@ -33,6 +33,18 @@ export class ResponseStatistics {
   /** Requests that ended here, behind their last response. */
   readonly emptyResponse = new StatisticDuration()
   readonly cancel = new StatisticDuration()
+
+  /** A failure in place of the response. It has no outputs, so all its time is computeInfer. */
+  failed(ns: number): void {
+    this.computeInfer.add(ns)
+    this.fail.add(ns)
+  }
+
+  /** The end of a request behind its last response. */
+  ended(ns: number): void {
+    this.computeInfer.add(ns)
+    this.emptyResponse.add(ns)
+  }
 }
 
 /** Requests may have responses without end; these are counted one by one. */

@@ -50,7 +50,7 @@ export class RequestCompletion {
     const { statistics, nanos } = this.#options
     queued.statistics.succeeded(elapsed, elapsed - compute.input - compute.infer - compute.output, compute)
     if (queued.request.emit !== undefined) {
-      statistics.response(queued.responses)?.emptyResponse.add(nanos() - queued.respondedAt)
+      statistics.response(queued.responses)?.ended(nanos() - queued.respondedAt)
     }
     if (this.ordering === undefined) this.#reply(queued, result)
     else this.ordering.settle(queued, result)
@@ -99,8 +99,8 @@ export class RequestCompletion {
     }
     if (queued.request.emit === undefined || queued.running === undefined) return
     const response = statistics.response(queued.responses)
-    const ended = reason === "CANCELED" ? response?.cancel : response?.fail
-    ended?.add(now - queued.respondedAt)
+    if (reason === "CANCELED") response?.cancel.add(now - queued.respondedAt)
+    else response?.failed(now - queued.respondedAt)
   }
 
   /** An exception of one caller delays neither other replies nor an instance. */

@@ -214,7 +214,7 @@ describe("counts", () => {
       const statistics = JSON.parse((yield* get("/v2/models/counting/stats")).text)
       const took = (count: number) => (count === 0 ? none : { count, ns: expect.toSatisfy(Number.isSafeInteger) })
       const response = (success: number, fail: number, empty: number) => ({
-        compute_infer: took(success),
+        compute_infer: took(success + fail + empty),
         compute_output: took(success),
         success: took(success),
         fail: took(fail),

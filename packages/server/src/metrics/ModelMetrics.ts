@@ -116,7 +116,6 @@ const parts: ReadonlyArray<Part> = [
     description: "Request time from acceptance to response",
     ofAll: ({ success }) => success.ns,
     ofOne: (total) => total,
-    ofHit: (total) => total,
   },
   {
     name: "queue",
@@ -236,7 +235,8 @@ export const register = Effect.fnUntraced(function* (
     // Reading the metric creates its series, so that it exists before the first response.
     metric.valueUnsafe(registry)
     registrations.push({ remove: () => Metric.removeUnsafe(metric, registry) })
-    yield* observe(statistics, { firstResponse: (total) => metric.updateUnsafe(total / 1e6, registry) })
+    // Whole milliseconds, as in Triton, whose clients parse the sum as an integer.
+    yield* observe(statistics, { firstResponse: (total) => metric.updateUnsafe(Math.floor(total / 1e6), registry) })
   }
 })
 
@@ -272,9 +272,12 @@ const ofCache: ReadonlyArray<Summarized> = [
   },
 ]
 
+/** As in Triton, without the whole time of requests. */
+const ofCachedModel = [...ofInference.filter(({ family }) => family !== "nv_inference_request_summary_us"), ...ofCache]
+
 /** From now on until the scope closes. */
 const summarize = Effect.fnUntraced(function* ({ description: { statistics, responseCache } }: RunningModel) {
-  const summaries = [...ofInference, ...(responseCache ? ofCache : [])].map((summarized) => {
+  const summaries = (responseCache ? ofCachedModel : ofInference).map((summarized) => {
     const durations = new SlidingQuantiles()
     return { ...summarized, durations, add: (ns: number) => durations.observe(microseconds(ns)) }
   })

@@ -250,14 +250,16 @@ describe("summaries", () => {
   )
 })
 
-/** Model with two responses, each this many milliseconds after the previous one; none for 0. */
+/** Model with two responses, each this many milliseconds and a fraction after the previous one; none for 0. */
 class Slow extends Model.Service<Slow>()("slow", {
   inputs: { MILLIS: Tensor.scalar("INT32") },
   outputs: { N: Tensor.scalar("INT32") },
 }) {}
 
 const SlowLive = Model.stream(Slow, ({ MILLIS }) =>
-  Stream.range(1, MILLIS === 0 ? 0 : 2).pipe(Stream.mapEffect((N) => Effect.delay(Effect.succeed({ N }), MILLIS))),
+  Stream.range(1, MILLIS === 0 ? 0 : 2).pipe(
+    Stream.mapEffect((N) => Effect.delay(Effect.succeed({ N }), MILLIS + 0.4)),
+  ),
 )
 
 it.effect("the time to the first response of decoupled models, as a histogram if configured", () =>
