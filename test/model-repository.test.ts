@@ -121,7 +121,7 @@ it("serves a repository and a module, and lists loaded and failed models", async
     max_batch_size: 4,
     version_policy: { latest: { num_versions: 1 } },
     input: [{ name: "X", data_type: "TYPE_FP32", dims: [1] }],
-    instance_group: [{ name: "bare_0", kind: "KIND_CPU", count: 2 }],
+    instance_group: [{ name: "bare", kind: "KIND_CPU", count: 2 }],
     dynamic_batching: { preferred_batch_size: [4], max_queue_delay_microseconds: 0 },
     default_model_filename: "model.onnx",
   })
