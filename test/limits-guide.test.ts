@@ -106,6 +106,13 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
   ["time to decode a picture", "image/src/Pixels.ts", /maxSeconds = (.*)/],
   ["series of one metric of a model", "core/src/metrics/MetricFamily.ts", /maxSeries = (.*)/],
   ["JSON of a declared error", "core/src/wire/ErrorHeaders.ts", /maxDocumentLength = (.*)/],
+  [
+    "JSON of the declared contract in the metadata of a model",
+    "core/src/contract/ContractDocument.ts",
+    /maxLength = (.*)/,
+  ],
+  ["elements of a default in that contract", "core/src/contract/DefaultDocument.ts", /maxElements = (.*)/],
+  ["inputs or outputs of a generated contract, each", "core/src/contract/ContractFile.ts", /maxTensors = (.*)/],
   ["regions of system shared memory", "server/src/memory/SystemSharedMemory.ts", /maxRegions = ([^,]+),/],
   ["log lines that wait for a slow disk", "server/src/log/LogSink.ts", /maxPendingBytes = (.*)/],
   ["calls in flight", "client/src/channel/ClientOptions.ts", /maxInFlight = ([^,]+),/],

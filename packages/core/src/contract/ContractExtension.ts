@@ -1,6 +1,6 @@
 /**
- * What a server adds to the metadata of a model (ContractDocument.ts), read and merged with the contract of the
- * metadata. It may come from any server: an invalid document is refused as a whole, and an entry that contradicts the
+ * Reads the extension of a model's metadata (ContractDocument.ts), and merges it with the contract of the metadata. It
+ * may come from any server: an invalid document is refused as a whole, and an entry that contradicts the
  * metadata is ignored.
  */
 import { Result, Schema } from "effect"
