@@ -104,24 +104,20 @@ export class EnsembleRequest {
   }
 
   #submit(flow: EnsembleFlow, step: LinkedStep): void {
-    const { graph, request: outer, trace: durations, nanos } = this.#options
+    const { graph, request: outer, trace } = this.#options
     const { model } = step
     if (!model.life.isReady()) return this.#fail(notReady(model.description), flow)
     const inputs = step.inputs.map((position, index) => inputOf(graph, flow, model, position, index))
-    const followed = outer.trace?.child?.(model.description.name, model.description.version)
-    const trace = followed === undefined ? durations : mergeTraces(durations, followed)
     const preparedStep = StepRequest.make(model, inputs, outer, step.requestedOutputs, trace)
     if (Result.isFailure(preparedStep)) return this.#fail(preparedStep.failure, flow)
     const request = model.calls.decoupled
       ? { ...preparedStep.success, emit: this.#emit(flow, step) }
       : preparedStep.success
-    followed?.at("REQUEST_START", nanos())
     let hasReplied = false
     let cancel: Cancel | undefined = undefined
     if (model.calls.decoupled) flow.stop = () => cancel?.()
     cancel = callableBy(this.#caller, model).submit(request, (outcome) => {
       hasReplied = true
-      followed?.at("REQUEST_END", nanos())
       if (cancel !== undefined) this.#cancels.delete(cancel)
       if (this.#isOver) return
       if (Result.isFailure(outcome)) return this.#fail(outcome.failure, flow, model.calls.decoupled)
@@ -291,14 +287,6 @@ const withEnsembleName = ({ definition }: EnsembleGraph, error: InferenceError):
   const message = `in ensemble '${definition.name}', ${error.message}`
   return withMessage(error, message)
 }
-
-const mergeTraces = (one: Trace, other: Trace): Trace => ({
-  at: (point, nanos) => {
-    one.at(point, nanos)
-    other.at(point, nanos)
-  },
-  ...(other.child === undefined ? {} : { child: other.child.bind(other) }),
-})
 
 const inputOf = (
   graph: EnsembleGraph,
