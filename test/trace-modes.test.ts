@@ -1,6 +1,6 @@
 /**
- * `nereid serve --trace-config`: traces of scripts that call models, and of ensembles of them, as files and as spans for
- * a receiver, over both transports. Triton 2.51 gives the same ids, parents, names and attributes.
+ * `nereid serve --trace-config`: traces of scripts that call models, and of ensembles of them, as files and as spans,
+ * over both transports. Triton 2.51 gives the same ids, parents, names and attributes.
  */
 import { once } from "node:events"
 import { readFileSync } from "node:fs"

@@ -88,7 +88,7 @@ export const flags = {
     {
       takes: "setting=value",
       description:
-        "Trace setting: level=OFF|TIMESTAMPS|TENSORS, rate=1000 (one in N), count=-1 (no limit), mode=triton|opentelemetry (default triton), triton,file=PATH, triton,log-frequency=0 (traces per file), opentelemetry,url=http://localhost:4318/v1/traces, opentelemetry,resource=KEY=VALUE, opentelemetry,bsp_max_queue_size=2048, opentelemetry,bsp_schedule_delay=5000 (milliseconds), opentelemetry,bsp_max_export_batch_size=512; repeatable",
+        "Trace setting: level=OFF|TIMESTAMPS|TENSORS, rate=1000 (one in N), count=-1, mode=triton|opentelemetry, triton,file=PATH, opentelemetry,url=URL; repeatable",
     },
     parse,
   ),

@@ -1,4 +1,4 @@
-/** Settings of the OpenTelemetry mode of traces: the receiver of the spans, and how they are sent. They never change. */
+/** Settings of the OpenTelemetry mode of traces: the receiver of the spans, and the limits of the export. */
 import { Duration, Option } from "effect"
 
 export interface OpenTelemetryOptions {

@@ -1,6 +1,6 @@
 /**
- * The trace of one request: its timestamps and, at level TENSORS, its tensors, with those of the requests that were made
- * to answer it. TraceElements.ts writes it to a file, TraceSpans.ts converts it for OpenTelemetry.
+ * The trace of one request: its timestamps and, at level TENSORS, its tensors, with the traces of requests that were
+ * made to answer it. TraceElements.ts writes it to a file, TraceSpans.ts converts it for OpenTelemetry.
  */
 import { isDataType } from "@nereid/core/internal/tensor/DataType"
 import type { ChildRequest, ChildTrace, NamedTensor, TracePoint } from "@nereid/core/internal/request/Request"
@@ -35,7 +35,7 @@ const maxChildren = 1_000
 /** Maximum characters of all tensors of a trace, which are kept until the response. */
 const maxTextBytes = 4 * 2 ** 20
 
-/** What all traces below one request from a client share. */
+/** Shared by the trace of one request from a client and all traces below it. */
 interface SharedTrace {
   readonly nextId: () => number
   readonly now: () => number

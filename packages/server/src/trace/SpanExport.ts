@@ -4,7 +4,7 @@
  *
  *   spans ─► queue, at most maxQueueSize ─► every scheduleDelay, or a full batch ─► POST, one at a time
  */
-import { Cause, Duration, Effect, Fiber, Latch, type Scope } from "effect"
+import { Cause, Effect, Fiber, Latch, type Scope } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -14,8 +14,8 @@ import { type OpenTelemetrySettings, withoutUser } from "./OpenTelemetrySettings
 import type { OtlpSpan } from "./TraceSpans.ts"
 
 /** Limits on one request to the receiver with its retries, and on the last requests of a stop. */
-const exportTimeout = Duration.seconds(10)
-const stopTimeout = Duration.seconds(3)
+const exportTimeout = "10 seconds"
+const stopTimeout = "3 seconds"
 
 const retries = 2
 
