@@ -33,8 +33,10 @@ export const serve = Command.make(
   },
   Effect.fnUntraced(function* ({ module: path, flags }) {
     yield* Variables.refuseUnknown
-    const options = yield* ServerFlags.options(flags)
-    const telemetry = yield* Telemetry.layer(options.id ?? "nereid", process.env)
+    const options = yield* ServerFlags.options(flags, process.env)
+    // The OpenTelemetry mode of traces replaces the server's own tracer, which has the same variables.
+    const hasTracer = options.trace?.mode !== "opentelemetry"
+    const telemetry = hasTracer ? yield* Telemetry.layer(options.id ?? "nereid", process.env) : Layer.empty
     const repository = yield* RepositoryFlags.options(flags.repository)
     if (Option.isNone(path) && repository === undefined) {
       const cause = "no models to serve: pass a module that exports models, --model-repository=DIR, or both"

@@ -141,7 +141,7 @@ const makeGateway = Effect.fnUntraced(function* (
     version,
     logging: options.control,
     limits: yield* LimitReports.make,
-    tracing: yield* Tracing.make(store, options.trace ?? {}),
+    tracing: yield* Effect.mapError(Tracing.make(store, options.trace ?? {}, { id, version }), failed),
     sharedMemory: allowClientSharedMemory ? yield* openSharedMemory : SharedMemory.disabled,
     maxInFlightSize: options.maxInFlightSize ?? Math.floor(availableMemory() / 2),
     repository,

@@ -19,7 +19,7 @@ export const parse = (
   let parsed: Parsed = {}
   const command = Command.make("serve", { flags: ServerFlags.flags }, ({ flags }) =>
     Variables.refuseUnknown.pipe(
-      Effect.andThen(ServerFlags.options(flags)),
+      Effect.andThen(ServerFlags.options(flags, environment)),
       Effect.match({
         onSuccess: (options) => (parsed = { options, warnings: ServerFlags.warnings(flags) }),
         onFailure: ({ message }) => (parsed = { errors: [message] }),

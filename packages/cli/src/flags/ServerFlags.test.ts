@@ -127,6 +127,25 @@ describe("options", () => {
     ],
     ["--trace-config level=TIMESTAMPS --trace-config level=OFF", { trace: { levels: [] } }],
     [
+      "--trace-config level=TIMESTAMPS --trace-config mode=OpenTelemetry --trace-config opentelemetry,url=a:4318/v1/traces " +
+        "--trace-config opentelemetry,resource=service.name=edge --trace-config opentelemetry,resource=a=b=c " +
+        "--trace-config opentelemetry,bsp_max_queue_size=7 --trace-config opentelemetry,bsp_schedule_delay=100 " +
+        "--trace-config opentelemetry,bsp_max_export_batch_size=3",
+      {
+        trace: {
+          levels: ["TIMESTAMPS"],
+          mode: "opentelemetry",
+          openTelemetry: {
+            url: "http://a:4318/v1/traces",
+            resource: { "service.name": "edge", a: "b=c" },
+            maxQueueSize: 7,
+            scheduleDelay: 100,
+            maxExportBatchSize: 3,
+          },
+        },
+      },
+    ],
+    [
       "--trace-level TIMESTAMPS --trace-file t.json --trace-rate 2 --trace-count 3 --trace-log-frequency 4",
       { trace: { levels: ["TIMESTAMPS"], file: "t.json", rate: 2, count: 3, logFrequency: 4 } },
     ],
@@ -218,10 +237,13 @@ describe("refuses", () => {
     ["--log-verbose much", "Expected: an integer from 0 to 4294967295, true for 1 or false for 0"],
     ["--log-verbose 4294967296", "Expected: an integer from 0 to 4294967295, true for 1 or false for 0"],
     [
-      "--trace-config opentelemetry,url=http://a",
+      "--trace-config opentelemetry,foo=1",
       "Expected: setting=value, such as rate=100, with a setting of level, rate, count, triton,file, ",
     ],
-    ["--trace-config mode=opentelemetry", "Expected: mode=triton (the only supported mode)"],
+    ["--trace-config mode=jaeger", "Expected: mode=triton|opentelemetry"],
+    ["--trace-config opentelemetry,url=ftp://a", "Expected: opentelemetry,url=URL, with http or https"],
+    ["--trace-config opentelemetry,resource=a", "Expected: opentelemetry,resource=key=value"],
+    ["--trace-config opentelemetry,bsp_max_queue_size=0", "Expected: an integer from 1 to 1000000"],
     ["--trace-config rate=often", "Expected: an integer from 0 to 4294967295"],
     ["--trace-config rate=4294967296", "Expected: an integer from 0 to 4294967295"],
     ["--trace-config count=2147483648", "Expected: an integer from -1 to 2147483647"],

@@ -10,6 +10,7 @@ import * as HttpFlags from "./HttpFlags.ts"
 import * as KeepaliveFlags from "./KeepaliveFlags.ts"
 import * as LogFlags from "./LogFlags.ts"
 import * as MetricsFlags from "./MetricsFlags.ts"
+import type * as OpenTelemetryVariables from "./OpenTelemetryVariables.ts"
 import * as PortFlags from "./PortFlags.ts"
 import * as RepositoryFlags from "./RepositoryFlags.ts"
 import * as TlsFlags from "./TlsFlags.ts"
@@ -33,9 +34,10 @@ export const flags = {
 
 export type Values = Command.Command.Config.Infer<typeof flags>
 
-/** Fails if flags contradict each other. */
+/** Fails if flags contradict each other. `environment` has the variables of OpenTelemetry. */
 export const options = Effect.fnUntraced(function* (
   values: Values,
+  environment: OpenTelemetryVariables.Environment,
 ): Effect.fn.Return<ServerOptions, CliError.UserError> {
   const http = HttpFlags.options(values.http)
   const grpc = GrpcFlags.options(values.grpc)
@@ -56,7 +58,7 @@ export const options = Effect.fnUntraced(function* (
     ...KeepaliveFlags.options(values.keepalive),
     ...BrowserFlags.options(values.browsers),
     ...LogFlags.options(values.log),
-    ...(yield* TraceFlags.options(values.trace)),
+    ...(yield* TraceFlags.options(values.trace, environment)),
     ...MetricsFlags.options(values.metrics, values.http.address ?? "0.0.0.0"),
     forwardHeaders: { ...http.forwardHeaders, ...grpc.forwardHeaders },
     restrictedApis: { ...http.restrictedApis, ...grpc.restrictedApis },

@@ -8,6 +8,7 @@ import { constVoid } from "effect/Function"
 import { type Clock, Context, Exit, type Fiber, Result } from "effect"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import type { ParameterCodec } from "../model/ParameterFields.ts"
+import { withChildTrace } from "./ChildCalls.ts"
 import type { Request, Trace } from "../request/Request.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import type { CallableModel } from "../running/CallableModel.ts"
@@ -71,8 +72,11 @@ export const callableBy = (caller: CallerService | undefined, given: RunningMode
   const { cycles, trace } = caller
   const checked =
     cycles === undefined || calls.cycles === undefined ? calls : withCycleCheck(cycles, model, calls.cycles)
-  if (trace?.below !== undefined) return withChildSpan(trace.below, model.description.name, checked)
-  return cycles === undefined && trace !== undefined ? withTrace(trace, checked) : checked
+  if (trace === undefined) return checked
+  const { description } = model
+  const spanned = trace.below === undefined ? checked : withChildSpan(trace.below, description.name, checked)
+  if (trace.child !== undefined) return withChildTrace(trace.child.bind(trace), description, spanned)
+  return trace.below === undefined && cycles === undefined ? withTrace(trace, spanned) : spanned
 }
 
 const withCycleCheck = (caller: CallCycleDetector, model: RunningModel, callee: CallCycleDetector): CallableModel => {

@@ -107,12 +107,10 @@ export class EnsembleRequest {
   }
 
   #submit(flow: EnsembleFlow, step: LinkedStep): void {
-    const { graph, request: outer, trace: durations, nanos } = this.#options
+    const { graph, request: outer, trace } = this.#options
     const { model } = step
     if (!model.life.isReady()) return this.#fail(notReady(model.description), flow)
     const inputs = step.inputs.map((position, index) => inputOf(graph, flow, model, position, index))
-    const followed = outer.trace?.child?.(model.description.name, model.description.version)
-    const trace = followed === undefined ? durations : mergeTraces(durations, followed)
     const parameters = SequenceParameters.ofStep(outer.parameters, flow.parameters)
     const inherited = { id: outer.id, deadline: outer.deadline, parameters }
     const preparedStep = StepRequest.make(model, inputs, inherited, step.requestedOutputs, trace)
@@ -120,13 +118,11 @@ export class EnsembleRequest {
     const request = model.calls.decoupled
       ? { ...preparedStep.success, emit: this.#emit(flow, step) }
       : preparedStep.success
-    followed?.at("REQUEST_START", nanos())
     let hasReplied = false
     let cancel: Cancel | undefined = undefined
     if (model.calls.decoupled) flow.stop = () => cancel?.()
     cancel = callableBy(this.#caller, model).submit(request, (outcome) => {
       hasReplied = true
-      followed?.at("REQUEST_END", nanos())
       if (cancel !== undefined) this.#cancels.delete(cancel)
       if (this.#isOver) return
       if (Result.isFailure(outcome)) return this.#fail(outcome.failure, flow, model.calls.decoupled)
@@ -314,14 +310,6 @@ const wrongShape = ({ definition: { inner, maxBatchSize } }: EnsembleGraph, inde
   const got = print(tensor.datatype, tensor.shape)
   return new ExecutionFailed({ message: `output '${name}': expected ${expected} for its reshape, got ${got}` })
 }
-
-const mergeTraces = (one: Trace, other: Trace): Trace => ({
-  at: (point, nanos) => {
-    one.at(point, nanos)
-    other.at(point, nanos)
-  },
-  ...(other.child === undefined ? {} : { child: other.child.bind(other) }),
-})
 
 const inputOf = (
   graph: EnsembleGraph,

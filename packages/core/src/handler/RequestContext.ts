@@ -43,6 +43,11 @@ export interface HandledRequest<P extends Declared = undefined> {
     name: K,
     value: ResponseParameters<P>[K],
   ) => void
+  /**
+   * Adds a moment with this name to the trace of the request; at most 1,000 for each request. In the OpenTelemetry mode
+   * of traces, `NAME_START` and `NAME_END` enclose a span `NAME`. Without a trace it has no effect.
+   */
+  readonly traceActivity: (name: string) => void
   /** Runs effects and streams, such as calls of other models, for functions that do not return effects. */
   readonly run: Run<RequestContext>
 }

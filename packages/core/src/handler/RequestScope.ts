@@ -12,6 +12,10 @@ import { type HandledRequest, RequestContext } from "./RequestContext.ts"
 import type { Run } from "../call/PromiseCall.ts"
 import * as MonotonicTime from "../request/MonotonicTime.ts"
 
+/** Activities of one request that its trace receives, and characters of their names. */
+const maxActivities = 1000
+const maxActivityName = 200
+
 export class RequestScope<P extends Declared = Declared> implements HandledRequest<P>, CallerService {
   readonly id: string
   readonly rows: number
@@ -22,6 +26,7 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
   readonly #handling: HandlerEnvironment
   readonly #cancellation = new Cancellation()
   #responseParameters: Map<string, Parameter> | undefined
+  #activities = 0
 
   constructor(request: Request, handling: HandlerEnvironment) {
     this.id = request.id
@@ -69,6 +74,15 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
     return (name, value) => Effect.sync(() => this.#setDeclared(name, value))
   }
 
+  get traceActivity(): HandledRequest<P>["traceActivity"] {
+    return (name) => {
+      const { trace } = this.#request
+      if (trace?.activity === undefined || this.#activities >= maxActivities) return
+      this.#activities += 1
+      trace.activity(name.slice(0, maxActivityName), Number(this.#handling.clock.monotonicTimeNanosUnsafe()))
+    }
+  }
+
   get run(): Run<RequestContext> {
     return PromiseCall.runner(
       () => this.context<RequestContext>(this.#handling.context),
@@ -92,7 +106,7 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
     if (declared === undefined && this.#handling.responseParameters === undefined) {
       return this as RequestScope<Declared> as RequestScope<undefined>
     }
-    const { id, rows, deadline, requestedOutputs, remaining, run } = this
+    const { id, rows, deadline, requestedOutputs, remaining, traceActivity, run } = this
     const setParameterUnsafe = (name: string, value: Parameter) => this.#setParameter(name, value)
     const setParameter = (name: string, value: Parameter) => Effect.sync(() => setParameterUnsafe(name, value))
     const signal = () => this.signal
@@ -105,6 +119,7 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
       remaining,
       setParameter,
       setParameterUnsafe,
+      traceActivity,
       run,
       get signal() {
         return signal()

@@ -40,13 +40,16 @@ export type TracePoint =
   | "COMPUTE_INPUT_END"
   | "COMPUTE_OUTPUT_START"
   | "COMPUTE_END"
+  | "INFER_RESPONSE_COMPLETE"
   | "REQUEST_END"
 
 /** Takes the moments of one request, in nanoseconds of the monotonic clock; perhaps not in their order. */
 export interface Trace {
   readonly at: (point: TracePoint, nanos: number) => void
-  /** The trace of a step's request to another model; absent where these are not traced. */
-  readonly child?: (model: string, version: string) => Trace
+  /** Records a moment that the code of the model names; absent where these are not traced. */
+  readonly activity?: ((name: string, nanos: number) => void) | undefined
+  /** The trace of a request to another model, made to answer this one; absent where these are not traced. */
+  readonly child?: ((request: ChildRequest) => ChildTrace) | undefined
   /** The span that is the parent of the handler's spans; absent without a tracer. */
   readonly span?: Tracer.Span
   /** The request is executed in the batch of this span. */
@@ -56,6 +59,26 @@ export interface Trace {
    * too.
    */
   readonly below?: (name: string, secondary: Trace | undefined) => CallTrace
+}
+
+/** A request to another model, as far as its trace names it. */
+export interface ChildRequest {
+  readonly model: string
+  readonly version: string
+  readonly id: string
+}
+
+export interface NamedTensor {
+  readonly name: string
+  readonly tensor: TypedTensor
+}
+
+/** The trace of a request that a model makes. It reads the clock itself. */
+export interface ChildTrace extends Trace {
+  readonly begin: (inputs: ReadonlyArray<NamedTensor>) => void
+  readonly responded: (outputs: ReadonlyArray<NamedTensor>) => void
+  /** Harmless when it has ended already. */
+  readonly end: () => void
 }
 
 /** The trace of a call, which its caller ends. */

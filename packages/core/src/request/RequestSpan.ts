@@ -67,9 +67,14 @@ export class RequestSpan implements CallTrace {
       new RequestSpan({ tracer, clock, name, kind: "internal", parent: this.span, attributes: {}, secondary })
   }
 
-  get child(): NonNullable<Trace["child"]> {
+  activity(name: string, nanos: number): void {
+    this.#options.secondary?.activity?.(name, nanos)
+    this.span.event(name, this.#epoch(nanos))
+  }
+
+  get child(): Trace["child"] {
     const { secondary } = this.#options
-    return (model, version) => secondary?.child?.(model, version) ?? unfollowed
+    return secondary?.child?.bind(secondary)
   }
 
   /** Harmless when it has ended already. */
@@ -105,8 +110,6 @@ export class RequestSpan implements CallTrace {
     return begin(this.#options.tracer, { name, kind, parent, startTime, links: [], sampled: parent?.sampled ?? true })
   }
 }
-
-const unfollowed: Trace = { at: () => {} }
 
 /** The span of a batch. With several requests it is a separate trace, which links to theirs. */
 export const ofBatch = (

@@ -106,7 +106,7 @@ export const frontEnd = Effect.fnUntraced(function* (
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const logDefect = (defect: unknown) => void runFork(Effect.logError("The gRPC front end failed on a call", defect))
   const forwarded = yield* Effect.fromResult(ForwardedHeaders.make(options.forwardHeaders, "forwardHeaders.grpc"))
-  const forward = Spans.joining(gateway.spans, forwarded)
+  const forward = Spans.joining(gateway, forwarded)
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(options.restrictedApis ?? [], "grpc"))
   const keepalive = yield* Keepalive.settings(options.keepalive)
   const records = yield* CallRecord.make(gateway)

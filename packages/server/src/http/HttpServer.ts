@@ -64,7 +64,7 @@ export const frontEnd = Effect.fnUntraced(function* (
   const { browserAccess = BrowserAccess.standard } = options
   const modelRoutes = yield* Effect.fromResult(HttpModelRoutes.check(options.routes ?? {}))
   const forwarded = yield* Effect.fromResult(ForwardedHeaders.make(forwardHeaders, "forwardHeaders.http"))
-  const forward = Spans.joining(gateway.spans, forwarded)
+  const forward = Spans.joining(gateway, forwarded)
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
   const records = yield* CallRecord.make(gateway)
   const routes = HttpRoutes.make(gateway, { maxInputSize, forward, modelRoutes })

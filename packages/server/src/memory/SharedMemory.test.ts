@@ -42,7 +42,7 @@ const {
   modelStreamInfer,
 } = GRPCInferenceService.method
 
-const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions = {}, trace?: TraceSettings) {
+const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions = {}, trace?: Partial<TraceSettings>) {
   const parent = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "regions-"))),
     (path) => Effect.sync(() => rmSync(path, { recursive: true })),
@@ -82,7 +82,10 @@ const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions 
   )
   const services = yield* Effect.provideContext(Effect.all([Echo, Count, Gated]), context)
   const models = services.map(({ model }) => model)
-  const tracing = trace === undefined ? Tracing.disabled : yield* Tracing.make(ModelStore.of(models), trace)
+  const tracing =
+    trace === undefined
+      ? Tracing.disabled
+      : yield* Tracing.make(ModelStore.of(models), trace, { id: "nereid", version: "0" })
   const server = yield* serve(models, { sharedMemory, tracing })
   const file = (name: string) => join(directory, name)
   return { ...server, directory, file, started }
@@ -602,7 +605,7 @@ it.live("a request whose tensors are traced is answered; those in regions have n
     const file = join(folder, "trace")
     yield* Effect.scoped(
       Effect.gen(function* () {
-        const settings: TraceSettings = { levels: ["TENSORS"], rate: 1, count: -1, logFrequency: 0, file }
+        const settings: Partial<TraceSettings> = { levels: ["TENSORS"], rate: 1, count: -1, logFrequency: 0, file }
         const server = yield* harness({}, settings)
         yield* twoRegions(server)
         assert.strictEqual((yield* server.post(infer, jsonRequest())).status, 200)

@@ -10,6 +10,7 @@ import { RequestSpan, type SpanSource, tracerOf } from "@nereid/core/internal/re
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
 import type { InferenceDispatch, InferenceReply } from "../dispatch/InferenceDispatch.ts"
+import type { Tracing } from "./Tracing.ts"
 
 /** The tracer and clock of the layer that is being built; undefined without a tracer. */
 export const make: Effect.Effect<SpanSource | undefined> = Effect.clockWith((clock) =>
@@ -19,12 +20,12 @@ export const make: Effect.Effect<SpanSource | undefined> = Effect.clockWith((clo
   }),
 )
 
-/** Also reads the client's span from the headers, if there is a tracer. */
+/** Also reads the client's span from the headers, if there is a tracer or traces join those of clients. */
 export const joining = (
-  spans: SpanSource | undefined,
+  { spans, tracing }: { readonly spans?: SpanSource | undefined; readonly tracing: Pick<Tracing, "joinsCallers"> },
   forward: ForwardedHeaders | undefined,
 ): ForwardedHeaders | undefined => {
-  if (spans === undefined) return forward
+  if (spans === undefined && !tracing.joinsCallers) return forward
   return (wire, headers) => {
     const all = [...headers]
     const [, value] = all.find(([name]) => name.toLowerCase() === "traceparent") ?? []

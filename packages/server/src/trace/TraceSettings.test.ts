@@ -17,7 +17,7 @@ class Echo extends Model.Service<Echo>()("echo", {
 const harness = Effect.gen(function* () {
   const context = yield* Layer.build(Model.each(Echo, ({ X }) => Effect.succeed({ X })))
   const { model } = yield* Effect.provideContext(Echo, context)
-  const tracing = yield* Tracing.make(ModelStore.of([model]), { rate: 10 })
+  const tracing = yield* Tracing.make(ModelStore.of([model]), { rate: 10 }, { id: "nereid", version: "0" })
   return yield* serve([model], { tracing })
 })
 

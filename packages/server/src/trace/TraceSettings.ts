@@ -7,6 +7,8 @@ import { create } from "@bufbuild/protobuf"
 import { Result } from "effect"
 import { type InferenceError, InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import { type SettingsDocument, wrongType } from "@nereid/core/internal/codec/json/SettingsDocument"
+import * as OpenTelemetrySettings from "./OpenTelemetrySettings.ts"
+import type { OpenTelemetryOptions } from "./OpenTelemetrySettings.ts"
 import {
   type TraceSettingRequest,
   type TraceSettingResponse,
@@ -16,6 +18,9 @@ import {
 
 /** Content of traces. TIMESTAMPS: the timestamps of a request; TENSORS: also its tensors. */
 export type TraceLevel = "TIMESTAMPS" | "TENSORS"
+
+/** Destination of traces: a file in Triton's format, or a receiver of OpenTelemetry. */
+export type TraceMode = "triton" | "opentelemetry"
 
 /** Settings of Triton's traces: which requests, and which content. */
 export interface TraceSettings {
@@ -29,9 +34,21 @@ export interface TraceSettings {
   readonly logFrequency: number
   /** Path of the trace file; empty writes nothing. */
   readonly file: string
+  /** Where traces go. Default "triton", to the file. */
+  readonly mode: TraceMode
+  /** Receiver of the mode "opentelemetry". */
+  readonly openTelemetry: OpenTelemetryOptions
 }
 
-export const defaults: TraceSettings = { levels: [], rate: 1000, count: -1, logFrequency: 0, file: "" }
+export const defaults: TraceSettings = {
+  levels: [],
+  rate: 1000,
+  count: -1,
+  logFrequency: 0,
+  file: "",
+  mode: "triton",
+  openTelemetry: {},
+}
 
 /** Changes of one request: new values, or undefined to reset a setting to its fallback. */
 export interface TraceChanges {
@@ -42,14 +59,16 @@ export interface TraceChanges {
 }
 
 /** Values as strings, under the names of the protocol. */
-const texts = ({ levels, rate, count, logFrequency, file }: TraceSettings) => ({
-  trace_level: levels.length === 0 ? ["OFF"] : [...levels],
-  trace_rate: String(rate),
-  trace_count: String(count),
-  log_frequency: String(logFrequency),
-  trace_file: file,
-  trace_mode: "triton",
-})
+const texts = ({ levels, rate, count, logFrequency, file, mode, openTelemetry }: TraceSettings) => {
+  const chosen = {
+    trace_level: levels.length === 0 ? ["OFF"] : [...levels],
+    trace_rate: String(rate),
+    trace_count: String(count),
+  }
+  return mode === "triton"
+    ? { ...chosen, log_frequency: String(logFrequency), trace_file: file, trace_mode: mode }
+    : { ...chosen, trace_mode: mode, ...OpenTelemetrySettings.texts(openTelemetry) }
+}
 
 /** JSON of the settings, as in HTTP responses. */
 export const json = texts

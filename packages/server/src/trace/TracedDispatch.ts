@@ -15,6 +15,7 @@ export const traced = ({ infer, stream }: InferenceDispatch, { now }: Pick<Traci
     (trace: Trace, reply: InferenceReply): InferenceReply =>
     (outcome) => {
       if (Result.isSuccess(outcome)) responded(trace, outcome.success)
+      trace.at("INFER_RESPONSE_COMPLETE", now())
       trace.at("REQUEST_END", now())
       reply(outcome)
     }
@@ -48,5 +49,5 @@ export const traced = ({ infer, stream }: InferenceDispatch, { now }: Pick<Traci
 type Trace = NonNullable<WireRequest["trace"]>
 
 const responded = (trace: Trace, response: WireResponse): void => {
-  if (trace instanceof RequestTrace) trace.responded(response)
+  if (trace instanceof RequestTrace) trace.respondedOnWire(response)
 }

@@ -1,15 +1,22 @@
 /**
- * Traces of single requests, into files. Settings, which can change while the server runs, decide which requests are
- * traced and into which file. The timestamps come from the ports (CallRecord.ts), the gateway and the scheduler.
+ * Traces of single requests, into files or to a receiver of OpenTelemetry. Settings, which can change while the server
+ * runs, decide which requests are traced and into which file. The timestamps come from the ports (CallRecord.ts), the
+ * gateway and the scheduler.
  *
- *   every rate-th request ─► RequestTrace ─► file          log_frequency 0 and trace_count -1: all traces
- *                                        └─► file.0, .1 …  else: log_frequency traces, or all of a count
+ *   every rate-th request ─► RequestTrace ─┬─► file          log_frequency 0 and trace_count -1: all traces
+ *   (OpenTelemetry: and every one that     ├─► file.0, .1 …  else: log_frequency traces, or all of a count
+ *   a traced caller sends)                 └─► SpanExport    in the mode opentelemetry
  */
-import { Clock, Effect, Result, type Scope } from "effect"
+import { Clock, Effect, Result, type Scope, type Tracer } from "effect"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import type { RegisteredModels } from "@nereid/core/Registry"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
+import * as OpenTelemetrySettings from "./OpenTelemetrySettings.ts"
 import { RequestTrace } from "./RequestTrace.ts"
+import type { SpanExport } from "./SpanExport.ts"
+import * as TraceElements from "./TraceElements.ts"
 import { TraceFile } from "./TraceFile.ts"
+import * as TraceSpans from "./TraceSpans.ts"
 import { defaults, type TraceChanges, type TraceSettings } from "./TraceSettings.ts"
 
 export interface Tracing {
@@ -19,6 +26,8 @@ export interface Tracing {
   readonly change: (model: string, changes: TraceChanges) => TraceSettings
   /** Whether a request to any model may be traced. */
   readonly isOn: () => boolean
+  /** Whether requests join the traces of their callers. */
+  readonly joinsCallers: boolean
   /** Nanoseconds of the monotonic clock. */
   readonly now: () => number
   /** The trace of this request; undefined for one that is not traced. */
@@ -30,6 +39,7 @@ export const disabled: Tracing = {
   settings: () => defaults,
   change: () => defaults,
   isOn: () => false,
+  joinsCallers: false,
   now: () => Number(process.hrtime.bigint()),
   sample: () => undefined,
 }
@@ -48,28 +58,49 @@ interface Sampler {
   isOver: boolean
 }
 
-/** Traces into files, which are complete once the scope has closed. Problems with files are logged. */
+/**
+ * Traces until the scope closes. Then files are complete and spans are sent, if the receiver takes them. Problems with
+ * files and the receiver are logged. Fails with a TypeError if an option is invalid.
+ */
 export const make = Effect.fnUntraced(function* (
   models: RegisteredModels,
   options: Partial<TraceSettings>,
-): Effect.fn.Return<Tracing, never, Scope.Scope> {
+  server: { readonly id: string; readonly version: string },
+): Effect.fn.Return<Tracing, TypeError, Scope.Scope> {
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const onProblem = (problem: string) => void runFork(Effect.logError(problem))
-  const tracing = new FileTracing({ models, clock, initial: { ...defaults, ...options }, onProblem })
+  const initial = { ...defaults, ...options }
+  const spans = initial.mode === "opentelemetry" ? yield* exporter(initial, server) : undefined
+  const tracing = new SampledTracing({ models, clock, initial, onProblem, spans })
   yield* Effect.addFinalizer(() => Effect.promise(() => tracing.close()))
   return tracing
 })
 
-interface FileTracingOptions {
+const exporter = Effect.fnUntraced(function* (
+  { openTelemetry }: TraceSettings,
+  { id, version }: { readonly id: string; readonly version: string },
+) {
+  const settings = yield* Effect.try({
+    try: () => OpenTelemetrySettings.make(openTelemetry, id),
+    catch: (error) => (error instanceof TypeError ? error : new TypeError(errorMessage(error))),
+  })
+  // Not loaded in the other mode.
+  const SpanExport = yield* Effect.promise(() => import("./SpanExport.ts"))
+  return yield* SpanExport.make(settings, version)
+})
+
+interface SampledTracingOptions {
   readonly models: RegisteredModels
   readonly clock: Clock.Clock
   readonly initial: TraceSettings
   readonly onProblem: (problem: string) => void
+  /** Receives traces in the mode opentelemetry. */
+  readonly spans: SpanExport | undefined
 }
 
-class FileTracing implements Tracing {
-  readonly #options: FileTracingOptions
+class SampledTracing implements Tracing {
+  readonly #options: SampledTracingOptions
   /** Changes for all models, and for single models by name. */
   #global: TraceChanges = {}
   readonly #models = new Map<string, TraceChanges>()
@@ -83,7 +114,7 @@ class FileTracing implements Tracing {
   #common: TraceFile | undefined
   #nextNumber = 0
 
-  constructor(options: FileTracingOptions) {
+  constructor(options: SampledTracingOptions) {
     this.#options = options
     this.#restart("")
     this.#update()
@@ -112,28 +143,42 @@ class FileTracing implements Tracing {
     return this.#isOn
   }
 
+  get joinsCallers(): boolean {
+    return this.#options.spans !== undefined
+  }
+
   /** A field and not a method, because TracedDispatch.ts calls it without the object. */
   readonly now = (): number => Number(this.#options.clock.monotonicTimeNanosUnsafe())
 
   sample(wire: WireRequest): RequestTrace | undefined {
     const sampler = this.#samplers.get(wire.modelName) ?? this.#samplers.get("")
-    if (sampler === undefined || !isSampled(sampler.settings)) return undefined
+    if (sampler === undefined || !isOn(sampler.settings)) return undefined
     const model = this.#options.models.get(wire.modelName, wire.modelVersion)
     if (Result.isFailure(model)) return undefined
+    const parent = this.joinsCallers ? wire.parent : undefined
+    // A caller that traces decides by itself: neither rate nor count apply.
+    if (parent === undefined && !this.#isNext(sampler)) return undefined
+    sampler.open += 1
+    return RequestTrace.make({
+      nextId: () => this.#nextId++,
+      now: this.now,
+      wire,
+      version: model.success.description.version,
+      levels: sampler.settings.levels,
+      done: (trace) => this.#end(sampler, trace, parent),
+    })
+  }
+
+  /** Whether the settings select the next request; counts it. */
+  #isNext(sampler: Sampler): boolean {
+    if (!isSampled(sampler.settings)) return false
     sampler.seen += 1
-    if (sampler.seen % sampler.settings.rate !== 0) return undefined
+    if (sampler.seen % sampler.settings.rate !== 0) return false
     if (sampler.settings.count > 0) {
       sampler.settings = { ...sampler.settings, count: sampler.settings.count - 1 }
       this.#update()
     }
-    sampler.open += 1
-    return new RequestTrace({
-      nextId: () => this.#nextId++,
-      wire,
-      version: model.success.description.version,
-      levels: sampler.settings.levels,
-      done: (elements) => this.#write(sampler, elements),
-    })
+    return true
   }
 
   /** Writes and closes all files. */
@@ -157,13 +202,21 @@ class FileTracing implements Tracing {
   }
 
   #update(): void {
-    this.#isOn = this.#samplers.values().some(({ settings }) => isSampled(settings))
+    const selects = this.joinsCallers ? isOn : isSampled
+    this.#isOn = this.#samplers.values().some(({ settings }) => selects(settings))
+  }
+
+  #end(sampler: Sampler, trace: RequestTrace, parent: Tracer.AnySpan | undefined): void {
+    const { spans, clock } = this.#options
+    sampler.open -= 1
+    if (spans === undefined) return this.#write(sampler, TraceElements.text(trace))
+    const epoch = clock.currentTimeNanosUnsafe() - clock.monotonicTimeNanosUnsafe()
+    spans.push(TraceSpans.make(trace, parent, epoch))
   }
 
   #write(sampler: Sampler, elements: string): void {
     const { initial } = this.#options
     const { count, logFrequency } = sampler.settings
-    sampler.open -= 1
     if (logFrequency === 0 && count === -1) {
       this.#common ??= this.#openFile(initial.file)
       return this.#common.write(elements)
@@ -189,8 +242,11 @@ class FileTracing implements Tracing {
   }
 }
 
-const isSampled = ({ levels, rate, count, file }: TraceSettings): boolean =>
-  levels.length > 0 && rate > 0 && count !== 0 && file !== ""
+/** Whether a trace has content and a destination. Spans have no tensors. */
+const isOn = ({ levels, file, mode }: TraceSettings): boolean =>
+  mode === "triton" ? levels.length > 0 && file !== "" : levels.includes("TIMESTAMPS")
+
+const isSampled = (settings: TraceSettings): boolean => isOn(settings) && settings.rate > 0 && settings.count !== 0
 
 /** The changes that set a value; an undefined value falls back to the next more general settings. */
 const given = (changes: TraceChanges): Partial<TraceSettings> =>
