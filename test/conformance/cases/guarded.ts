@@ -119,15 +119,25 @@ const text = (content: string) => {
   return Buffer.concat([length, bytes]).toString("base64")
 }
 
-const parametersGrpc: ReadonlyArray<GrpcCase> = (["normal", "guarded"] as const).map((server) => ({
-  name: `metadata of a request, on the server that is ${server}`,
+const parametersGrpc: ReadonlyArray<GrpcCase> = (
+  [
+    ["normal", "1"],
+    ["guarded", "1"],
+    ["guarded", "1 "],
+    ["guarded", " 1"],
+    ["guarded", " "],
+  ] as const
+).map(([server, value]) => ({
+  name: `metadata '${value}' of a request, on the server that is ${server}`,
   proves: ["C21"],
   server,
-  call: { chunks: [requestFrame], headers: { "x-forward-a": "1" } },
+  call: { chunks: [requestFrame], headers: { "x-forward-a": value } },
   expected: {
     code: 0,
     replies: [
-      new RegExp(text(server === "guarded" ? "id: 7; x-forward-a: string 1" : "id: 7").replaceAll("+", String.raw`\+`)),
+      new RegExp(
+        text(server === "guarded" ? `id: 7; x-forward-a: string ${value}` : "id: 7").replaceAll("+", String.raw`\+`),
+      ),
     ],
   },
 }))

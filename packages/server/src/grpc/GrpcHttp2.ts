@@ -61,6 +61,8 @@ export const make = ({ maxMessageSize, keepalive, limits, calls, handler }: Http
     // ResetBudget.ts limits resets. The limit of node:http2 ends a connection with all of its calls.
     streamResetBurst: unlimited,
     streamResetRate: unlimited,
+    // Otherwise a value with a space at an end is dropped. gRPC allows such metadata.
+    strictFieldWhitespaceValidation: false,
   })
   const sessions = new Map<Http2Session | undefined, SessionCalls>()
   server.on("request", handler)
