@@ -61,11 +61,12 @@ const seen = async (server: Program, names: ReadonlyArray<string>) => {
   const call = await Effect.runPromise(Scope.provide(clients["grpc-js"]({ port: Number(grpc) }), scope))
   const get = async (path: string) =>
     JSON.parse(await (await fetch(`http://127.0.0.1:${http}/v2/models/${path}`)).text())
-  const overHttp = names.map(async (name) => [await get(name), shared(await get(`${name}/config`))])
+  const overHttp = names.map(async (name) => [declared(await get(name)), shared(await get(`${name}/config`))])
   const overGrpc = names.map(async (name) => {
     const configured = await Effect.runPromise(call(modelConfig, { name }))
     const config = "response" in configured ? configured.response.config : undefined
-    const metadata = await Effect.runPromise(call(modelMetadata, { name }))
+    const described = await Effect.runPromise(call(modelMetadata, { name }))
+    const metadata = "response" in described ? declared(described.response) : described
     return [metadata, config && shared(JSON.parse(JSON.stringify(toJson(ModelConfigSchema, config))))]
   })
   return {
@@ -73,6 +74,10 @@ const seen = async (server: Program, names: ReadonlyArray<string>) => {
     overGrpc: [await Promise.all(overGrpc), await responsesOf(`grpc://127.0.0.1:${grpc}`)],
   }
 }
+
+/** The file of a model does not have the forms of values that code declares. */
+const declared = <M extends { readonly platform: string }>(metadata: M): object =>
+  metadata.platform === "onnxruntime_onnx" ? { ...metadata, contract: undefined, contractJson: "" } : metadata
 
 interface Config {
   readonly output: ReadonlyArray<object>

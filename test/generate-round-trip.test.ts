@@ -86,22 +86,26 @@ class Everything extends Model.Service<Everything>()("every thing", {
   maxBatchSize: 8,
 }) {}
 
-const live = Model.each(Everything, (sample, { parameters, setParameter }) => {
-  if (sample.TEXT === "dark") return Effect.fail(new TooDark({}))
-  if (sample.TEXT === "bad") return Effect.fail(new BadImage({ reason: "torn", pixels: 3 }))
-  setParameter("language", "de")
-  const { LANGUAGE, WEIGHT, COUNT, FLAG, GRID, PAIR, KIND, SETTINGS, MAYBE = -1 } = sample
-  const given = [LANGUAGE, WEIGHT, String(COUNT), FLAG, [...GRID.data], PAIR.data.length, KIND, SETTINGS, MAYBE]
-  return Effect.succeed({
-    CLASS: 'posi"tive' as const,
-    PERSON: new Person({ name: "Ada", age: 36, since: new Date(0), id: 2n ** 70n, score: NaN }),
-    TREE: { word: "root", children: [{ word: "leaf", children: [] }] },
-    CHOICE: { _tag: "Left" as const, left: 1.5 },
-    TABLE: { a: [true, false] },
-    ANY: given,
-    TEXT: JSON.stringify([parameters.temperature, parameters.max_tokens, String(parameters.seed), parameters.mode]),
-  })
-})
+const live = Model.each(
+  Everything,
+  Effect.fnUntraced(function* (sample, { parameters, setParameter }) {
+    if (sample.TEXT === "dark") return yield* new TooDark({})
+    if (sample.TEXT === "bad") return yield* new BadImage({ reason: "torn", pixels: 3 })
+    yield* setParameter("language", "de")
+    const { LANGUAGE, WEIGHT, COUNT, FLAG, GRID, PAIR, KIND, SETTINGS, MAYBE = -1 } = sample
+    const given = [LANGUAGE, WEIGHT, String(COUNT), FLAG, [...GRID.data], PAIR.data.length, KIND, SETTINGS, MAYBE]
+    const { temperature, max_tokens, seed, mode } = parameters
+    return {
+      CLASS: 'posi"tive' as const,
+      PERSON: new Person({ name: "Ada", age: 36, since: new Date(0), id: 2n ** 70n, score: NaN }),
+      TREE: { word: "root", children: [{ word: "leaf", children: [] }] },
+      CHOICE: { _tag: "Left" as const, left: 1.5 },
+      TABLE: { a: [true, false] },
+      ANY: given,
+      TEXT: JSON.stringify([temperature, max_tokens, String(seed), mode]),
+    }
+  }),
+)
 
 const start = async () => {
   const server = await Server.start([Everything], live, { http: 0, grpc: 0, metrics: false })
@@ -128,7 +132,8 @@ export const use = async (url: string) => {
   const RAW = Tensor.make("BYTES", [1], [Uint8Array.of(255)])
   const sample = { TEXT: "a text", RAW, ONE, WORDS, OTHER }
   const parameters = { temperature: 0.5 }
-  const output = await model.infer(sample, { parameters })
+  const { outputs: output, parameters: used } = await model.withParameters.infer(sample, { parameters })
+  const language: "de" | "en" = used.language
   const CLASS: "nega'tive" | 'posi"tive' = output.CLASS
   const age: number = output.PERSON.age
   const children: ReadonlyArray<{ readonly word: string }> = output.TREE.children
@@ -158,7 +163,7 @@ export const use = async (url: string) => {
     error instanceof BadImage ? [error._tag, error.reason, error.pixels] : error instanceof TooDark ? error._tag : error,
   )
   void [label, unknown, incomplete, mode, settings]
-  return { output, CLASS, age, children, left, changed: changed.ANY, tags }
+  return { output, CLASS, age, children, left, language, changed: changed.ANY, tags }
 }
 
 /** Errors in the types of an effect. */
@@ -186,7 +191,7 @@ it.each(["http", "grpc"] as const)(
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ extends: "../../tsconfig.json", include }))
     execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", folder])
     const { use: run, caught } = await import(join(folder, `${protocol}.use.ts`))
-    const { output, left, changed, tags } = await run(url)
+    const { output, left, language, changed, tags } = await run(url)
     expect(output).toMatchObject({
       CLASS: 'posi"tive',
       PERSON: { name: "Ada", age: 36, since: "1970-01-01T00:00:00.000Z", id: 2n ** 70n, score: NaN },
@@ -195,7 +200,7 @@ it.each(["http", "grpc"] as const)(
       ANY: ['e"n\n', 0.25, String(2n ** 60n), true, [1, -2, 3, 4], 2, "dog", { depth: 3, mode: "b" }, -1],
       TEXT: '[0.5,256,"7","cut"]',
     })
-    expect(left).toBe(1.5)
+    expect([left, language]).toEqual([1.5, "de"])
     expect(changed.slice(-3)).toEqual(["cat", { depth: 1, mode: "a" }, 5])
     expect(tags).toEqual(["TooDark", ["BadImage", "torn", 3]])
     expect(await caught(url)).toBe("torn")
