@@ -1,5 +1,12 @@
 /** Warnings about flags that tritonserver has replaced, in its words. The flags still have their effect. */
-import type { Values } from "./ServerFlags.ts"
+import type { Command } from "effect/cli"
+import type * as RepositoryFlags from "./RepositoryFlags.ts"
+import type * as TraceFlags from "./TraceFlags.ts"
+
+type Values = Command.Command.Config.Infer<{
+  readonly repository: typeof RepositoryFlags.flags
+  readonly trace: typeof TraceFlags.flags
+}>
 
 /** Returns a warning for each deprecated flag that was given. */
 export const warnings = ({ repository, trace }: Values): ReadonlyArray<string> => [
