@@ -69,8 +69,13 @@ const withoutEffect = (config: ModelConfig, running: RunningModel): ReadonlyArra
   ) => !equals(ModelConfigSchema, create(ModelConfigSchema, part(config)), create(ModelConfigSchema, part(configured)))
   const isCached = running.description.responseCache
   const isScheduled = config.schedulingChoice.case !== undefined
-  // A group with the name of the model is a default, filled in because the configuration lists none.
-  const isListed = config.instanceGroup.some(({ name }) => name !== config.name)
+  const { instanceGroup } = ConfigDefaults.filled(create(ModelConfigSchema, { ...config, instanceGroup: [] }), [])
+  // Groups that are the default may be filled in because the configuration lists none.
+  const isListed = !equals(
+    ModelConfigSchema,
+    create(ModelConfigSchema, { instanceGroup }),
+    create(ModelConfigSchema, { instanceGroup: config.instanceGroup }),
+  )
   return [
     ...(isScheduled && differs(({ schedulingChoice }) => ({ schedulingChoice })) ? ["dynamic_batching"] : []),
     ...(isListed && differs(namelessGroups) ? ["instance_group"] : []),
