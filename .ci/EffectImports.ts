@@ -21,7 +21,8 @@ export const rewrite = (code: string, file: string): string => {
       // On one line, because stack traces count lines.
       .join(" "),
   )
-  const [rest] = /^.*\bfrom ["']effect["'].*$/m.exec(rewritten.replaceAll(/\/\*[^]*?\*\//g, "")) ?? []
+  const [rest] =
+    /^(?:import|export|\}).*\bfrom ["']effect["'].*$/m.exec(rewritten.replaceAll(/\/\*[^]*?\*\//g, "")) ?? []
   if (rest !== undefined) throw new Error(`${file}: expected import { … } from "effect", found ${rest.trim()}`)
   return rewritten
 }

@@ -13,6 +13,7 @@ it.each([
     'import * as Effect from "effect/Effect"; import * as Layer from "effect/Layer";',
   ],
   ['import { constVoid } from "effect/Function";', 'import { constVoid } from "effect/Function";'],
+  ['  `import { Effect } from "effect"`', '  `import { Effect } from "effect"`'],
   ['/**\n * import { Effect } from "effect"\n */', '/**\n * import { Effect } from "effect"\n */'],
 ])("%j becomes %j", (code, expected) => {
   expect(EffectImports.rewrite(code, "a.js")).toBe(expected)
