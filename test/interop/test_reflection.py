@@ -10,6 +10,9 @@ from tritonclient.grpc import service_pb2
 
 SERVICE = "inference.GRPCInferenceService"
 
+# Numbers from here on are for fields that only one project knows.
+FIRST_OWN_FIELD = 50000
+
 
 class Reflection(unittest.TestCase):
     def setUp(self):
@@ -31,6 +34,12 @@ class Reflection(unittest.TestCase):
                         fields(getattr(described.methods_by_name[name], side)), fields(getattr(method, side))
                     )
 
+    def test_our_own_fields_have_numbers_beyond_the_protocols(self):
+        described = DescriptorPool(ProtoReflectionDescriptorDatabase(self.channel)).FindServiceByName(SERVICE)
+        metadata = described.methods_by_name["ModelMetadata"].output_type
+        own = {field.number: field.name for field in metadata.fields if field.number >= FIRST_OWN_FIELD}
+        self.assertEqual(own, {51000: "contract_json"})
+
     def test_health(self):
         check = self.channel.unary_unary("/grpc.health.v1.Health/Check")
         # An empty request asks for the whole server; SERVING is 1 in the first field.
@@ -38,4 +47,4 @@ class Reflection(unittest.TestCase):
 
 
 def fields(message):
-    return {field.number: (field.name, field.type) for field in message.fields}
+    return {field.number: (field.name, field.type) for field in message.fields if field.number < FIRST_OWN_FIELD}
