@@ -30,7 +30,7 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   worker: ["core"],
   image: ["core"],
   repository: ["core", "protocol", "onnx", "worker"],
-  server: ["core", "protocol"],
+  server: ["core", "protocol", "dashboard"],
   client: ["core", "protocol"],
   bench: ["core", "protocol"],
   "create-nereid": [],

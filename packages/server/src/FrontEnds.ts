@@ -38,6 +38,7 @@ export const open = Effect.fnUntraced(function* (
     forwardHeaders: forwardHeaders.http,
     restrictedApis: restrictedApis.http,
     routes: options.routes,
+    dashboard: options.dashboard,
   }
   const grpcOptions: GrpcServer.FrontEndOptions = {
     cors,

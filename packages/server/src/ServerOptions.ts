@@ -4,6 +4,7 @@ import type { Unrecoverable } from "@nereid/core/Errors"
 import type { Restriction } from "./gateway/RestrictedApis.ts"
 import type { ResponseCompression } from "./grpc/GrpcCompression.ts"
 import type { Keepalive } from "./grpc/Keepalive.ts"
+import type { Dashboard } from "./http/HttpDashboard.ts"
 import type { ModelRoutes } from "./http/HttpModelRoutes.ts"
 import type * as Logging from "./log/Logging.ts"
 import type { MetricsOptions } from "./metrics/PrometheusMetrics.ts"
@@ -78,6 +79,12 @@ export interface ServerOptions {
    * ```
    */
   readonly routes?: ModelRoutes
+  /**
+   * Serves a page on the HTTP port: the models, their load, and requests to try. True: at `/`; the option `path` is
+   * another path. The page has no rights of its own; it sends requests like any client. Default false; `nereid serve`
+   * turns it on.
+   */
+  readonly dashboard?: Dashboard
   /** APIs that require a secret header. Default: none. */
   readonly restrictedApis?: { readonly http?: ReadonlyArray<Restriction>; readonly grpc?: ReadonlyArray<Restriction> }
   /** Allows clients to register shared memory of this machine for input and output tensors. Default false. */

@@ -12,7 +12,7 @@ import { type IncomingRequest, authorityOf } from "../port/HttpExchange.ts"
 import type { Api } from "./RestrictedApis.ts"
 
 /** Returns why a request to an API is refused; undefined if it is not. */
-export type AllowedHosts = (request: IncomingRequest, api: Api) => string | undefined
+export type AllowedHosts = (request: IncomingRequest, api: Api | undefined) => string | undefined
 
 /** APIs that change the server. The others accept every host, unless hosts are configured. */
 const control: ReadonlySet<Api> = new Set(["model-repository", "shared-memory", "trace", "logging"])
@@ -33,7 +33,8 @@ export const make = (
   const suffixes = [...privateSuffixes, ...given.flatMap((host) => (host.startsWith("*.") ? [host.slice(1)] : []))]
   const isAllowed = (name: string) =>
     !name.includes(".") || isIP(name) !== 0 || names.has(name) || suffixes.some((suffix) => name.endsWith(suffix))
-  const isChecked = (api: Api) => (hosts === undefined ? control.has(api) : api !== "health")
+  const isChecked = (api: Api | undefined) =>
+    hosts === undefined ? api !== undefined && control.has(api) : api !== "health"
   return Result.succeed((request, api) => {
     if (!isChecked(api) || !isRebindable(request)) return undefined
     const authority = authorityOf(request)

@@ -12,7 +12,7 @@ import * as AllowedHosts from "./AllowedHosts.ts"
 import type { Api } from "./RestrictedApis.ts"
 
 /** Returns why a request to an API is refused; undefined if it is not. */
-export type BrowserAccess = (request: IncomingRequest, api: Api) => string | undefined
+export type BrowserAccess = (request: IncomingRequest, api: Api | undefined) => string | undefined
 
 export interface BrowserAccessOptions {
   readonly cors?: Cors | undefined

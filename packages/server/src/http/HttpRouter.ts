@@ -64,7 +64,7 @@ interface Match extends Route {
 
 /** Returns the routes of a path, for all methods; none for a path whose percent-encoding is invalid. */
 const matcher = (routes: ReadonlyArray<Route>, restrictedApis: RestrictedApis) => {
-  const guarded = routes.map((route) => ({ ...route, apiGuard: restrictedApis(route.api) }))
+  const guarded = routes.map((route) => ({ ...route, apiGuard: route.api && restrictedApis(route.api) }))
   return (path: string): ReadonlyArray<Match> => {
     const matches: Array<Match> = []
     for (const route of guarded) {

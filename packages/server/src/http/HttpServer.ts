@@ -7,6 +7,7 @@ import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import type { GuardedHandler } from "../port/DefectGuard.ts"
 import * as HttpListener from "../port/HttpListener.ts"
+import * as HttpDashboard from "./HttpDashboard.ts"
 import * as HttpModelRoutes from "./HttpModelRoutes.ts"
 import * as HttpRouter from "./HttpRouter.ts"
 import * as HttpRoutes from "./HttpRoutes.ts"
@@ -25,6 +26,8 @@ export interface FrontEndOptions {
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
   /** Custom routes. Default: none. */
   readonly routes?: HttpModelRoutes.ModelRoutes | undefined
+  /** The page of the server. Default: none. */
+  readonly dashboard?: HttpDashboard.Dashboard | undefined
   /** CORS of the port. Default: none. */
   readonly cors?: Cors.CorsPolicy | undefined
   /** Requests of browsers that are refused. Default: those of a server without options. */
@@ -67,7 +70,8 @@ export const frontEnd = Effect.fnUntraced(function* (
   const forward = Spans.joining(gateway, forwarded)
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
   const records = yield* CallRecord.make(gateway)
-  const routes = HttpRoutes.make(gateway, { maxInputSize, forward, modelRoutes })
+  const page = yield* HttpDashboard.make(options.dashboard ?? false)
+  const routes = [...HttpRoutes.make(gateway, { maxInputSize, forward, modelRoutes }), ...page]
   const { memory, limits } = gateway
   const handler = HttpRouter.make(routes, { restrictedApis, browserAccess, records, memory, limits })
   if (cors === undefined) return handler

@@ -1,0 +1,72 @@
+/** Routes of the dashboard page: its files, below the path that the operator chose. The page calls the other routes. */
+import { Effect, Result } from "effect"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
+import * as PageFiles from "@nereid/dashboard/PageFiles"
+import { ServeError } from "../error/ServeError.ts"
+import type { HttpCall } from "./HttpCall.ts"
+import type { Route } from "./HttpRoute.ts"
+
+/** Whether the server has a page, and where. True: at `/`. */
+export type Dashboard = boolean | { readonly path: `/${string}` }
+
+/** Makes the routes; none without a dashboard. */
+export const make = Effect.fnUntraced(function* (
+  dashboard: Dashboard,
+): Effect.fn.Return<ReadonlyArray<Route>, ServeError> {
+  if (dashboard === false) return []
+  const path = yield* Effect.fromResult(folderOf(dashboard === true ? "/" : dashboard.path))
+  const files = yield* Effect.tryPromise({
+    try: () => PageFiles.read(),
+    catch: (cause) => new ServeError({ message: `the dashboard is not available: ${errorMessage(cause)}` }),
+  })
+  const routes = files.map((file) => route(file.path === "index.html" ? path : `${path}${file.path}`, send(file)))
+  // Without its last slash, the page would look for its files in the folder above.
+  return path === "/" ? routes : [...routes, route(path.slice(0, -1), redirect(path))]
+})
+
+/** The path with a slash at its end. */
+const folderOf = (path: string): Result.Result<string, ServeError> => {
+  const refuse = (reason: string) =>
+    Result.fail(new ServeError({ message: `the path "${path}" of the dashboard ${reason}` }))
+  if (!/^(?:\/[\w.~-]+)*\/?$/.test(path) || !path.startsWith("/")) return refuse('must be like "/dashboard"')
+  if (/^\/v2(\/|$)/.test(path)) return refuse("is reserved by the protocol")
+  return Result.succeed(path.endsWith("/") ? path : `${path}/`)
+}
+
+const route = (path: string, handle: Route["handle"]): Route => ({
+  method: "GET",
+  api: undefined,
+  path: new RegExp(`^${path.replaceAll(/[.~-]/g, "\\$&")}$`),
+  handle,
+})
+
+const send =
+  ({ body, compressed, contentType, etag, immutable }: PageFiles.PageFile) =>
+  ({ request, response }: HttpCall): void => {
+    const headers = {
+      ...PageFiles.headers,
+      etag,
+      "cache-control": immutable ? "public, max-age=31536000, immutable" : "no-cache",
+      vary: "accept-encoding",
+    }
+    if (request.headers["if-none-match"] === etag) {
+      response.writeHead(304, headers)
+      return void response.end()
+    }
+    const isCompressed = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""))
+    const sent = isCompressed ? compressed : body
+    response.writeHead(200, {
+      ...headers,
+      "content-type": contentType,
+      "content-length": sent.length,
+      ...(isCompressed && { "content-encoding": "gzip" }),
+    })
+    response.end(sent)
+  }
+
+const redirect =
+  (path: string) =>
+  ({ response }: HttpCall): void => {
+    response.writeHead(308, { location: path, "content-length": 0 })
+    response.end()
+  }
