@@ -1,0 +1,2 @@
+/** To be written. */
+export const LiveView = () => <h1>Live</h1>

@@ -1,0 +1,2 @@
+/** To be written. */
+export const LogView = () => <h1>Log</h1>

@@ -1,0 +1,55 @@
+/** How a model runs: its batches, instances and the rest of its configuration. */
+import type { Model } from "../api/Model.ts"
+import type { ModelConfig } from "../api/Protocol.ts"
+
+export const Facts = ({ model: { config, decoupled, maxBatchSize } }: { readonly model: Model }) => {
+  const facts: ReadonlyArray<readonly [string, string]> = [
+    ["Source", sourceOf(config)],
+    ["Batches", batchesOf(config, maxBatchSize)],
+    ["Instances", instancesOf(config)],
+    ["Responses", decoupled ? "any number to a request, as a stream" : "one to a request"],
+    ["Response cache", config.response_cache?.enable === true ? "on" : "off"],
+  ]
+  return (
+    <>
+      <dl class="facts">
+        {facts.map(([term, value]) => (
+          <div key={term}>
+            <dt>{term}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <details>
+        <summary>Whole configuration</summary>
+        <pre tabIndex={0}>{JSON.stringify(config, null, 2)}</pre>
+      </details>
+    </>
+  )
+}
+
+const sourceOf = ({ platform, backend }: ModelConfig): string => {
+  if (platform === "ensemble") return "ensemble of other models"
+  if (backend === "onnxruntime") return "ONNX file"
+  if (backend === "nereid") return "code"
+  return backend || platform
+}
+
+const batchesOf = ({ dynamic_batching: batching }: ModelConfig, maxBatchSize: number): string => {
+  if (maxBatchSize === 0) return "no batch dimension"
+  if (batching === undefined) return `up to ${maxBatchSize} rows, of one request`
+  const { preferred_batch_size: preferred, max_queue_delay_microseconds: delay } = batching
+  const sizes = preferred.length === 0 ? "" : `, preferably ${preferred.join(" or ")}`
+  const wait = Number(delay) === 0 ? "without a delay" : `with a delay of up to ${Number(delay) / 1000} ms`
+  return `up to ${maxBatchSize} rows of any requests${sizes}, ${wait}`
+}
+
+const instancesOf = ({ instance_group: groups }: ModelConfig): string => {
+  if (groups.length === 0) return "none of its own"
+  return groups
+    .map(
+      ({ count, kind, gpus }) =>
+        `${count} on ${kind.replace("KIND_", "")}${gpus.length > 0 ? ` ${gpus.join(", ")}` : ""}`,
+    )
+    .join("; ")
+}

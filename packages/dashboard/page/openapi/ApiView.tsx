@@ -1,0 +1,2 @@
+/** To be written. */
+export const ApiView = () => <h1>API</h1>

@@ -1,0 +1,9 @@
+/** An error in full, announced to screen readers. */
+import type { Refusal } from "../api/Refusal.ts"
+
+export const Problem = ({ title, refusal }: { readonly title: string; readonly refusal: Refusal }) => (
+  <div class="problem" role="alert">
+    <strong>{title}</strong> <span class="kind">({refusal.kind})</span>
+    <pre>{refusal.message}</pre>
+  </div>
+)
