@@ -1,0 +1,67 @@
+/** A stream of server-sent events, which is opened again when it ends. EventSource sends no headers of restricted APIs. */
+import { type Signal, signal } from "@preact/signals"
+import { send } from "./http.ts"
+import { Refusal } from "./Refusal.ts"
+
+export interface Messages {
+  /** Why the server refuses the stream; undefined while it is open, or the page tries again. */
+  readonly problem: Signal<Refusal | undefined>
+  /** Opens the stream, if it is not open. It stays open as long as the page. */
+  readonly open: () => void
+}
+
+/** Milliseconds before the next attempt. */
+const retryMillis = 1_000
+
+/** Longest event, in characters. */
+const maxEvent = 64 * 1024 * 1024
+
+/** `path` is below the path of the page. */
+export const messages = <A>(path: string, receive: (message: A) => void): Messages => {
+  const problem = signal<Refusal | undefined>(undefined)
+  let isOpen = false
+  const read = async () => {
+    for (;;) {
+      try {
+        const response = await send(new URL(path.replace(/^\//, ""), document.baseURI).pathname)
+        problem.value = undefined
+        for await (const data of events(response)) receive(JSON.parse(data))
+      } catch (error) {
+        const refusal = Refusal.of(error)
+        // Nothing changes until the user does something about it.
+        if (refusal.status === 403 || refusal.status === 404) {
+          problem.value = refusal
+          isOpen = false
+          return
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, retryMillis))
+    }
+  }
+  const open = () => {
+    if (isOpen) return
+    isOpen = true
+    problem.value = undefined
+    void read()
+  }
+  return { problem, open }
+}
+
+/** The data of the events of a response. */
+export async function* events(response: Response): AsyncGenerator<string> {
+  if (response.body === null) return
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ""
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    text += value
+    if (text.length > maxEvent) throw new Error("The server sent too large an event.")
+    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+      const lines = text.slice(0, end).split("\n")
+      text = text.slice(end + 2)
+      const data = lines.filter((line) => line.startsWith("data:")).map((line) => line.slice(5).replace(/^ /, ""))
+      if (data.length > 0) yield data.join("\n")
+    }
+  }
+}
