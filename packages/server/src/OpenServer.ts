@@ -21,6 +21,7 @@ import * as Announcement from "./announce/Announcement.ts"
 import * as FrontEnds from "./FrontEnds.ts"
 import * as Gateway from "./gateway/Gateway.ts"
 import * as RepositoryIndex from "./gateway/RepositoryIndex.ts"
+import * as HttpDashboard from "./http/HttpDashboard.ts"
 import * as HttpModelRoutes from "./http/HttpModelRoutes.ts"
 import { Server } from "./ListeningServer.ts"
 import * as LimitReports from "./limit/LimitReports.ts"
@@ -122,6 +123,7 @@ export const open = Effect.fnUntraced(function* <E, R>(
   yield* announcement.started({
     ...addresses,
     routes,
+    dashboard: HttpDashboard.pathOf(options.dashboard ?? false),
     tls: options.tls ?? {},
     index: server.index,
     models: server.models,

@@ -1,9 +1,23 @@
-/** Flags about browsers for both ports: CORS and allowed hosts. Triton has no equivalent. */
+/** Flags about browsers: the page of the server, and for both ports CORS and allowed hosts. Triton has no equivalent. */
 import type { ServerOptions } from "@nereid/server/Server"
 import type { Command } from "effect/cli"
+import { Result } from "effect"
 import * as FlagKind from "./FlagKind.ts"
 
+/** A boolean, or the path of the page. */
+const parseDashboard: FlagKind.Parse<boolean | { readonly path: `/${string}` }> = (text) => {
+  if (text.startsWith("/")) return Result.succeed({ path: `/${text.slice(1)}` })
+  return Result.mapError(FlagKind.parseBoolean(text), () => "true, false or a path such as /dashboard")
+}
+
 export const flags = {
+  dashboard: FlagKind.withDefault(
+    "dashboard",
+    { takes: "boolean|path", description: "Serve a page with models, load and requests to try on the HTTP port" },
+    true,
+    parseDashboard,
+  ),
+  noDashboard: FlagKind.present("no-dashboard", "Serve no page; takes no value"),
   origins: FlagKind.list(
     "cors-origins",
     "origin,…",
@@ -28,10 +42,14 @@ export const flags = {
 type Values = Command.Command.Config.Infer<typeof flags>
 
 /** Returns no CORS options without an allowed origin. */
-export const options = (values: Values): Pick<ServerOptions, "cors" | "allowedHosts"> => {
-  const { origins, headers, exposedHeaders, maxAge, hosts } = values
+export const options = (values: Values): Pick<ServerOptions, "cors" | "allowedHosts" | "dashboard"> => {
+  const { dashboard, noDashboard, origins, headers, exposedHeaders, maxAge, hosts } = values
   const cors = { origins: listed(origins), headers, exposedHeaders, maxAge: `${maxAge} seconds` } as const
-  return { ...(origins.length > 0 && { cors }), ...(hosts.length > 0 && { allowedHosts: listed(hosts) }) }
+  return {
+    dashboard: noDashboard ? false : dashboard,
+    ...(origins.length > 0 && { cors }),
+    ...(hosts.length > 0 && { allowedHosts: listed(hosts) }),
+  }
 }
 
 const listed = (names: ReadonlyArray<string>): "*" | ReadonlyArray<string> => (names.includes("*") ? "*" : names)

@@ -18,17 +18,15 @@ export const flags = {
     "Request headers to forward as parameters, as a regular expression",
   ),
   restricted: RestrictionFlag.make("http-restricted-api", "http", "a header (key: value)"),
-  dashboard: FlagKind.boolean("dashboard", "Serve a page for browsers at / of the HTTP port", true),
   tls: TlsFlags.make("http"),
 }
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-export const options = ({ allow, address, port, maxInputSize, forward, restricted, dashboard }: Values) =>
+export const options = ({ allow, address, port, maxInputSize, forward, restricted }: Values) =>
   ({
     http: allow && { host: address ?? "0.0.0.0", port },
     maxInputSize,
-    dashboard,
     forwardHeaders: forward === undefined ? {} : { http: forward },
     restrictedApis: { http: restricted },
   }) satisfies ServerOptions

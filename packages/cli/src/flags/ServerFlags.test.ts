@@ -99,6 +99,8 @@ describe("options", () => {
       "--port 8000 --port-address ::1 --allow-http 0 --allow-grpc 0",
       { http: false, grpc: false, port: { host: "::1", port: 8000 } },
     ],
+    ["--dashboard false", { dashboard: false }],
+    ["--dashboard /ops", { dashboard: { path: "/ops" } }],
     ["--cors-origins *", { cors: { origins: "*", headers: [], exposedHeaders: [], maxAge: "7200 seconds" } }],
     [
       "--cors-origins https://a.example,https://b.example --cors-headers x-a,x-b --cors-exposed-headers x-c --cors-max-age-secs 5",
@@ -167,6 +169,14 @@ describe("options", () => {
     }),
   )
 
+  it.effect("--no-dashboard turns the page off, whatever --dashboard says", () =>
+    Effect.gen(function* () {
+      expect((yield* parse()).options).toMatchObject({ dashboard: true })
+      expect((yield* parse(["--no-dashboard"])).options).toMatchObject({ dashboard: false })
+      expect((yield* parse(["--dashboard=/ops", "--no-dashboard"])).options).toMatchObject({ dashboard: false })
+    }),
+  )
+
   it.effect("the last value of a repeated flag counts; all values of a repeatable flag count", () =>
     Effect.gen(function* () {
       const { options } = yield* parse(
@@ -230,6 +240,10 @@ describe("refuses", () => {
     ],
     ["--port-address ::1", "--port-address requires --port"],
     ["--port-use-ssl true --port-server-cert a.crt --port-server-key a.key", "--port-use-ssl requires --port"],
+    [
+      "--dashboard here",
+      'Invalid value for flag --dashboard: "here". Expected: true, false or a path such as /dashboard',
+    ],
     [
       "--cors-origins https://a.example,",
       'Invalid value for flag --cors-origins: "https://a.example,". Expected: origin,…',

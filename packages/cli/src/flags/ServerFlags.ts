@@ -89,7 +89,7 @@ export const groups: ReadonlyArray<Group> = [
   { title: "gRPC", first: "allow-grpc" },
   { title: "gRPC connections", first: "grpc-keepalive-time" },
   { title: "HTTP and gRPC on one port", first: "port" },
-  { title: "Browsers", first: "cors-origins" },
+  { title: "Browsers", first: "dashboard" },
   { title: "Logging", first: "log-verbose" },
   { title: "Tracing", first: "trace-config" },
   { title: "Metrics", first: "allow-metrics" },

@@ -20,13 +20,14 @@ export interface StartedServer extends ModelsFound {
   readonly metrics: Address | undefined
   /** Routes beside those of the protocol. */
   readonly routes: ReadonlyArray<ModelRoute>
+  /** Path of the page for browsers; undefined for a server without one. */
+  readonly dashboard?: string | undefined
   /** Certificates of the ports; a port with some speaks TLS. */
   readonly tls: { readonly http?: Tls; readonly port?: Tls }
 }
 
 export const startText = (server: StartedServer): string => {
-  const { http, port, tls } = server
-  const curlUrl = http === undefined ? port && url(port, tls.port) : url(http, tls.http)
+  const curlUrl = httpUrl(server)
   const requests = curlUrl === undefined ? [] : exampleRequests(server, curlUrl)
   const examples = requests.length > 0 ? ["", "Try:", ...requests.map((request) => `  ${request}`)] : []
   return [startSummary(server), ...examples].join("\n")
@@ -34,7 +35,7 @@ export const startText = (server: StartedServer): string => {
 
 /** Returns the text without the example requests. */
 export const startSummary = (server: StartedServer): string => {
-  const { http, grpc, port, metrics, routes } = server
+  const { http, grpc, port, metrics, routes, dashboard } = server
   const lines = [modelTable(server), ""]
   const reasons = server.index().flatMap(reasonOf)
   if (reasons.length > 0) lines.push(...reasons, "")
@@ -43,8 +44,14 @@ export const startSummary = (server: StartedServer): string => {
   if (http !== undefined) lines.push(`Started HTTPService at ${http.host}:${http.port}`)
   if (port !== undefined) lines.push(`Started HTTPService and GRPCInferenceService at ${port.host}:${port.port}`)
   if (metrics !== undefined) lines.push(`Started Metrics Service at ${metrics.host}:${metrics.port}`)
+  const base = httpUrl(server)
+  if (dashboard !== undefined && base !== undefined) lines.push(`Started the dashboard at ${base}${dashboard}`)
   return lines.join("\n")
 }
+
+/** Where HTTP requests go. */
+const httpUrl = ({ http, port, tls }: StartedServer): string | undefined =>
+  http === undefined ? port && url(port, tls.port) : url(http, tls.http)
 
 const exampleRequests = ({ index, models, routes }: StartedServer, url: string): ReadonlyArray<string> => {
   const ready = newest(index().flatMap((entry) => (entry.state === "READY" ? (runningModel(entry, models) ?? []) : [])))

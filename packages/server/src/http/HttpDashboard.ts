@@ -9,12 +9,17 @@ import type { Route } from "./HttpRoute.ts"
 /** Whether the server has a page, and where. True: at `/`. */
 export type Dashboard = boolean | { readonly path: `/${string}` }
 
+/** The path of the page as the operator wrote it; undefined without a page. */
+export const pathOf = (dashboard: Dashboard): string | undefined =>
+  typeof dashboard === "boolean" ? (dashboard ? "/" : undefined) : dashboard.path
+
 /** Makes the routes; none without a dashboard. */
 export const make = Effect.fnUntraced(function* (
   dashboard: Dashboard,
 ): Effect.fn.Return<ReadonlyArray<Route>, ServeError> {
-  if (dashboard === false) return []
-  const path = yield* Effect.fromResult(folderOf(dashboard === true ? "/" : dashboard.path))
+  const given = pathOf(dashboard)
+  if (given === undefined) return []
+  const path = yield* Effect.fromResult(folderOf(given))
   const files = yield* Effect.tryPromise({
     try: () => PageFiles.read(),
     catch: (cause) => new ServeError({ message: `the dashboard is not available: ${errorMessage(cause)}` }),
