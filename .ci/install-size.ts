@@ -24,7 +24,7 @@ interface Project {
   readonly ceiling: number
 }
 
-const server = ["protocol", "core", "server"]
+const server = ["protocol", "core", "dashboard", "server"]
 const commandLine = [...server, "onnx", "worker", "repository", "client", "bench", "cli"]
 
 const projects: ReadonlyArray<Project> = [

@@ -2,11 +2,11 @@
  * Builds the page into `built`, unless it is that of the sources already: node packages/dashboard/build.ts [--force]
  */
 import { createHash } from "node:crypto"
-import { globSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 const root = import.meta.dirname
-const stamp = join(root, "built/sources.json")
+const stamp = join(root, ".built.json")
 
 const sources = globSync(["page/**/*", "vite.config.ts", "../../package-lock.json"], { cwd: root, withFileTypes: true })
   .filter((entry) => entry.isFile() && !entry.name.endsWith(".test.ts"))
@@ -24,7 +24,7 @@ const current = (): string | undefined => {
   }
 }
 
-if (process.argv.includes("--force") || current() !== wanted) {
+if (process.argv.includes("--force") || current() !== wanted || !existsSync(join(root, "built/index.html"))) {
   const { build } = await import("vite")
   await build({ configFile: join(root, "vite.config.ts"), logLevel: "warn" })
   writeFileSync(stamp, wanted)

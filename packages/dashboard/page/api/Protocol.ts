@@ -84,9 +84,3 @@ export interface ModelConfig {
   readonly response_cache?: { readonly enable?: boolean }
   readonly parameters?: Readonly<Record<string, { readonly string_value: string }>>
 }
-
-export interface ServerMetadata {
-  readonly name: string
-  readonly version: string
-  readonly extensions: ReadonlyArray<string>
-}

@@ -6,8 +6,8 @@ import { Refusal } from "./Refusal.ts"
 export interface Messages {
   /** Why the server refuses the stream; undefined while it is open, or the page tries again. */
   readonly problem: Signal<Refusal | undefined>
-  /** Opens the stream, if it is not open. It stays open as long as the page. */
-  readonly open: () => void
+  /** Opens the stream, if it is not open. It stays open as long as the page. Asks for no secret if `isQuiet`. */
+  readonly open: (isQuiet?: boolean) => void
 }
 
 /** Milliseconds before the next attempt. */
@@ -20,10 +20,10 @@ const maxEvent = 64 * 1024 * 1024
 export const messages = <A>(path: string, receive: (message: A) => void): Messages => {
   const problem = signal<Refusal | undefined>(undefined)
   let isOpen = false
-  const read = async () => {
+  const read = async (isQuiet: boolean) => {
     for (;;) {
       try {
-        const response = await send(new URL(path.replace(/^\//, ""), document.baseURI).pathname)
+        const response = await send(new URL(path.replace(/^\//, ""), document.baseURI).pathname, {}, isQuiet)
         problem.value = undefined
         for await (const data of events(response)) receive(JSON.parse(data))
       } catch (error) {
@@ -38,11 +38,11 @@ export const messages = <A>(path: string, receive: (message: A) => void): Messag
       await new Promise((resolve) => setTimeout(resolve, retryMillis))
     }
   }
-  const open = () => {
+  const open = (isQuiet = false) => {
     if (isOpen) return
     isOpen = true
     problem.value = undefined
-    void read()
+    void read(isQuiet)
   }
   return { problem, open }
 }

@@ -3,11 +3,11 @@ import { Refusal } from "./Refusal.ts"
 import { ask, restrictedHeader, secretHeaders } from "./secrets.ts"
 
 /**
- * Sends a request, and asks for the header of a restricted API.
+ * Sends a request, and asks for the header of a restricted API, unless `isQuiet`.
  *
  * @throws Refusal for an error of the server, or no answer
  */
-export const send = async (path: string, init: RequestInit = {}): Promise<Response> => {
+export const send = async (path: string, init: RequestInit = {}, isQuiet = false): Promise<Response> => {
   for (;;) {
     const headers = { ...secretHeaders(), ...Object.fromEntries(new Headers(init.headers)) }
     const response = await fetch(path, { ...init, headers }).catch((cause: unknown) => {
@@ -17,7 +17,7 @@ export const send = async (path: string, init: RequestInit = {}): Promise<Respon
     if (response.ok) return response
     const refusal = await Refusal.from(response)
     const header = refusal.status === 403 ? restrictedHeader(refusal.message) : undefined
-    if (header === undefined || !(await ask(header))) throw refusal
+    if (header === undefined || isQuiet || !(await ask(header))) throw refusal
   }
 }
 

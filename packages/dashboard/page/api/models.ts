@@ -1,6 +1,6 @@
 /** The models of the server, and what each is. */
 import { signal } from "@preact/signals"
-import { json, post, send } from "./http.ts"
+import { json, post } from "./http.ts"
 import * as Model from "./Model.ts"
 import type { IndexEntry, ModelConfig, ModelMetadata } from "./Protocol.ts"
 import { Refusal } from "./Refusal.ts"
@@ -62,15 +62,5 @@ export const unload = async (name: string, dependents: boolean): Promise<void> =
     await post(path, { parameters: { unload_dependents: dependents } })
   } finally {
     await refresh()
-  }
-}
-
-/** Whether the server answers. */
-export const isAlive = async (): Promise<boolean> => {
-  try {
-    await send("/v2/health/live")
-    return true
-  } catch {
-    return false
   }
 }

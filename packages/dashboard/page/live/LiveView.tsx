@@ -14,7 +14,7 @@ import { Toolbar } from "./Toolbar.tsx"
 import { WindowSums } from "./WindowSums.tsx"
 
 export const LiveView = () => {
-  useEffect(openLive, [])
+  useEffect(() => openLive(), [])
   const { query } = route.value
   const seconds = Number(query.get("seconds") ?? 120)
   const isPaused = query.get("paused") === "true"

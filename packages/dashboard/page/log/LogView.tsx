@@ -11,7 +11,7 @@ import { lines, openLog, problem } from "./stream.ts"
 const levels: ReadonlyArray<LogLevel> = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"]
 
 export const LogView = () => {
-  useEffect(openLog, [])
+  useEffect(() => openLog(), [])
   const { query } = route.value
   const filter = query.get("filter") ?? ""
   const lowest = levels.indexOf(levels.find((level) => level === query.get("level")) ?? "TRACE")

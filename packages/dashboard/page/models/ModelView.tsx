@@ -5,6 +5,7 @@ import { link, route } from "../app/route.ts"
 import { Problem } from "../parts/Problem.tsx"
 import { useModel } from "../parts/useModel.ts"
 import { Try } from "../try/Try.tsx"
+import { canControl } from "./control.ts"
 import { EnsembleGraph } from "./EnsembleGraph.tsx"
 import { Facts } from "./Facts.tsx"
 import { FieldTable } from "./FieldTable.tsx"
@@ -26,8 +27,11 @@ export const ModelView = () => {
           {name} {version !== "" && <small>version {version}</small>}
         </h1>
         {entry !== undefined && <State entry={entry} />}
-        <LoadModel name={name} />
-        {entry?.state === "READY" && <UnloadModel name={name} isEnsemble={model?.config.platform === "ensemble"} />}
+        <a href={link(["live"], { model: `${name}/${version}` })}>Live</a>
+        {canControl() && <LoadModel name={name} />}
+        {canControl() && entry?.state === "READY" && (
+          <UnloadModel name={name} isEnsemble={model?.config.platform === "ensemble"} />
+        )}
       </div>
       {entry?.state !== "READY" && entry?.reason !== undefined && entry.reason !== "" && (
         <div class="problem">

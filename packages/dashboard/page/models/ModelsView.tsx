@@ -4,6 +4,7 @@ import { index, indexProblem } from "../api/models.ts"
 import type { IndexEntry } from "../api/Protocol.ts"
 import { link, route, setQuery } from "../app/route.ts"
 import { Problem } from "../parts/Problem.tsx"
+import { canControl } from "./control.ts"
 import { LoadModel } from "./LoadModel.tsx"
 import { Signature } from "./Signature.tsx"
 import { isFailed, State } from "./State.tsx"
@@ -32,7 +33,7 @@ export const ModelsView = () => {
               />
             </label>
             <span role="status">{countOf(entries, filter)}</span>
-            <LoadModel />
+            {canControl() && <LoadModel />}
           </div>
           <ModelTable entries={sorted(entries.filter((entry) => matches(entry, filter)))} />
         </>
