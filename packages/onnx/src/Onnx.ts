@@ -59,6 +59,7 @@ export const layer = <
     model,
     {
       platform: "onnxruntime_onnx",
+      threaded: true,
       // Inputs are copied into shared memory, or into a message.
       keepsInputs: false,
       readsRequest: false,

@@ -107,6 +107,7 @@ export const open = (options: Options): Open => {
         index: () => catalogue.index(control === "explicit"),
         isLive: () => true,
         isReady: () => catalogue.isReady(),
+        mode: control,
         control:
           control === "explicit"
             ? yield* controlOf(catalogue, (name) => (inCode.has(name) ? store.versions(name) : []))
@@ -125,6 +126,7 @@ const unavailable: OpenRepository = {
   index: () => [],
   isLive: () => false,
   isReady: () => false,
+  mode: "explicit",
   control: { load: () => notReady, unload: () => notReady },
 }
 

@@ -35,6 +35,10 @@ export class ServerRepository implements OpenRepository {
 
   readonly isReady: OpenRepository["isReady"] = () => this.#opened.isReady()
 
+  get mode(): OpenRepository["mode"] {
+    return this.#opened.mode
+  }
+
   get control(): Control | undefined {
     return this.#opened.control
   }

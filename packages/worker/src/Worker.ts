@@ -131,6 +131,7 @@ export const layer =
       model,
       {
         platform: "nereid",
+        threaded: true,
         decoupled: () => decoupled,
         // Inputs are copied into messages.
         keepsInputs: false,

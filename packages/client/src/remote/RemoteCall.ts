@@ -108,7 +108,7 @@ export class RemoteCall {
     this.#isOpen = false
     clearTimeout(this.#timer)
     onEnd(this)
-    if (reason !== undefined) statistics.failed(reason, nanos() - this.#startedAt)
+    if (reason !== undefined) statistics.failed(reason, nanos() - this.#startedAt, this.#request.id)
     return true
   }
 
@@ -117,7 +117,7 @@ export class RemoteCall {
     const endedAt = nanos()
     const compute = { input: 0, infer: repliedAt - this.#startedAt, output: endedAt - repliedAt }
     statistics.executed(this.#request.rows, compute, currentTimeMillis())
-    statistics.succeeded(endedAt - this.#startedAt, 0, compute)
+    statistics.succeeded(endedAt - this.#startedAt, 0, compute, this.#request.id)
   }
 
   /** Replaces the wire form of a declared error by that error. */

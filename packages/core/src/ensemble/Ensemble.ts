@@ -306,10 +306,10 @@ class EnsembleCalls implements ModelCalls {
         const response = link.isDecoupled ? statistics.response(responding.responses) : undefined
         if (Result.isSuccess(outcome)) {
           statistics.executed(request.rows, durations, clock.currentTimeMillisUnsafe())
-          statistics.succeeded(total, 0, durations)
+          statistics.succeeded(total, 0, durations, request.id)
           if (!endsWithData) response?.ended(nanos() - responding.respondedAt)
         } else {
-          statistics.failed(reasonOf(outcome.failure), total)
+          statistics.failed(reasonOf(outcome.failure), total, request.id)
           response?.failed(nanos() - responding.respondedAt)
         }
         end()

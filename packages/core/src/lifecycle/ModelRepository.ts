@@ -37,6 +37,8 @@ export interface OpenRepository {
   readonly isLive: () => boolean
   /** Whether every model that is to be there is. */
   readonly isReady: () => boolean
+  /** Where changes come from: nowhere, requests, or its directories. */
+  readonly mode: "none" | "explicit" | "poll"
   /** Undefined if the repository alone determines its models. */
   readonly control: Control | undefined
 }
@@ -48,6 +50,7 @@ export const noRepository: OpenRepository = {
   index: () => [],
   isLive: () => true,
   isReady: () => true,
+  mode: "none",
   control: undefined,
 }
 

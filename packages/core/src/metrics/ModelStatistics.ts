@@ -60,6 +60,15 @@ export interface ComputeDurations {
   readonly input: number
   readonly infer: number
   readonly output: number
+  /** Rows of the batch. Default: unknown. */
+  readonly batch?: number
+}
+
+/** Requests that a queue refused or gave up: it was full, or the queue timeout or the caller's deadline had passed. */
+export interface QueueRefusals {
+  full: number
+  timeout: number
+  deadline: number
 }
 
 /**
@@ -68,7 +77,8 @@ export interface ComputeDurations {
  */
 export interface Observer {
   readonly executing?: (rows: number, requests: number) => void
-  readonly succeeded?: (total: number, queued: number, compute: ComputeDurations) => void
+  readonly succeeded?: (total: number, queued: number, compute: ComputeDurations, id: string) => void
+  readonly failed?: (reason: FailureReason, total: number, id: string) => void
   readonly firstResponse?: (total: number) => void
   readonly hit?: (total: number, queued: number, lookup: number) => void
   readonly missed?: (duration: number) => void
@@ -87,6 +97,8 @@ export class ModelStatistics {
   readonly cacheHit = new StatisticDuration()
   readonly cacheMiss = new StatisticDuration()
   readonly failures: { [R in FailureReason]: number } = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 }
+  /** Part of the failures with the reason REJECTED, for models with a queue here. */
+  readonly queueRefusals: QueueRefusals = { full: 0, timeout: 0, deadline: 0 }
   /** By rows of the batch. */
   readonly batches = new Map<number, BatchStatistics>()
   /** Of a decoupled model, by the response's place in its request, from 0. */
@@ -143,14 +155,14 @@ export class ModelStatistics {
     for (const observer of this.observers) observer.firstResponse?.(total)
   }
 
-  /** One request that was answered, `total` after it was accepted, of which `queued` in the queue. */
-  succeeded(total: number, queued: number, compute: ComputeDurations): void {
+  /** One request that was answered, `total` after it was accepted, of which `queued` in the queue. `id`: the caller's. */
+  succeeded(total: number, queued: number, compute: ComputeDurations, id = ""): void {
     this.success.add(total)
     this.queue.add(queued)
     this.computeInput.add(compute.input)
     this.computeInfer.add(compute.infer)
     this.computeOutput.add(compute.output)
-    for (const observer of this.observers) observer.succeeded?.(total, queued, compute)
+    for (const observer of this.observers) observer.succeeded?.(total, queued, compute, id)
   }
 
   /**
@@ -174,8 +186,9 @@ export class ModelStatistics {
   }
 
   /** One request that failed, `total` after it was accepted. */
-  failed(reason: FailureReason, total: number): void {
+  failed(reason: FailureReason, total: number, id = ""): void {
     this.fail.add(total)
     this.failures[reason] += 1
+    for (const observer of this.observers) observer.failed?.(reason, total, id)
   }
 }

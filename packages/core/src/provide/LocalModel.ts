@@ -45,6 +45,8 @@ export interface ExecutionOptions {
   readonly flat?: FlatBatch.FlatBatch | undefined
   /** Whether an answer may depend on more of a request than its inputs. Default true. */
   readonly readsRequest?: boolean
+  /** Whether the instances execute in other threads. Default false. */
+  readonly threaded?: boolean
   /** The file that the instances were loaded from. */
   readonly modelFile?: ModelFile
 }
@@ -74,7 +76,7 @@ export const make = Effect.fnUntraced(function* ({
   release = Effect.void,
 }: LocalModelOptions) {
   const { name, version, maxBatchSize, batching } = definition
-  const { platform, keepsInputs = true, flat, modelFile, readsRequest = true } = execution
+  const { platform, keepsInputs = true, flat, modelFile, readsRequest = true, threaded = false } = execution
   const sharing = sharingOf(definition, execution)
   const { decoupled } = sharing
   const scheduler = yield* Scheduler.make({
@@ -107,6 +109,7 @@ export const make = Effect.fnUntraced(function* ({
       platform,
       statistics,
       flat,
+      threaded,
       responseCache: cache !== undefined,
       modelFile,
       warmUp,
@@ -122,6 +125,7 @@ export const make = Effect.fnUntraced(function* ({
     life: ModelLife.make({
       isReady: scheduler.isReady,
       pending: scheduler.pending,
+      activity: scheduler.activity,
       unrecoverable: scheduler.unrecoverable,
       drained: scheduler.drained,
       keep: scheduler.keep,

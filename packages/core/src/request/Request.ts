@@ -46,6 +46,8 @@ export type TracePoint =
 /** Takes the moments of one request, in nanoseconds of the monotonic clock; perhaps not in their order. */
 export interface Trace {
   readonly at: (point: TracePoint, nanos: number) => void
+  /** Takes the rows of the batch that has executed the request; absent where these are not traced. */
+  readonly batch?: ((rows: number) => void) | undefined
   /** Records a moment that the code of the model names; absent where these are not traced. */
   readonly activity?: ((name: string, nanos: number) => void) | undefined
   /** The trace of a request to another model, made to answer this one; absent where these are not traced. */

@@ -20,6 +20,8 @@ export interface ModelDescription extends ModelInterface {
   readonly statistics: ModelStatistics
   /** Batching of requests with different shapes in flat batches; undefined if disabled. */
   readonly flat: FlatBatch | undefined
+  /** Whether its instances execute in other threads of this process. */
+  readonly threaded: boolean
   /** Whether the model answers a repeated request from its cache, without an execution. */
   readonly responseCache: boolean
   /** The file that the model was loaded from; undefined for a model in code or on another server. */
@@ -55,6 +57,7 @@ export const make = (
   maxBatchSize,
   batching,
   flat: undefined,
+  threaded: false,
   responseCache: false,
   modelFile: undefined,
   warmUp: undefined,

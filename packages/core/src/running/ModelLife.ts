@@ -4,6 +4,7 @@ import { constVoid } from "effect/Function"
 import type { Unrecoverable } from "../error/InferenceError.ts"
 import type { InstanceGroup } from "../instance/Instance.ts"
 import type { GroupOptions } from "../instance/InstancePlan.ts"
+import * as Activity from "./Activity.ts"
 import type { Release } from "./OpenRequests.ts"
 import type { PreparedInstances } from "../instance/InstanceSet.ts"
 
@@ -16,6 +17,7 @@ export interface ModelLife {
   readonly probe: Effect.Effect<boolean>
   /** Requests that were accepted and that no instance has yet. */
   readonly pending: () => number
+  readonly activity: () => Activity.Activity
   /** Waits for a failure after which the model, and its process, are unusable; undefined if none can happen. */
   readonly unrecoverable: Effect.Effect<Unrecoverable> | undefined
   /** Completes once every accepted request has been answered. For a model that receives no further ones. */
@@ -40,6 +42,7 @@ export interface ModelLife {
 export const make = (life: Pick<ModelLife, "isReady" | "pending" | "drained"> & Partial<ModelLife>): ModelLife => ({
   problem: () => "none of its instances is ready",
   probe: Effect.sync(life.isReady),
+  activity: () => Activity.none,
   unrecoverable: undefined,
   keep: () => constVoid,
   release: Effect.void,

@@ -99,7 +99,7 @@ export class Dispatcher {
     const decision = queue.decide(now)
     if (decision._tag === "Wait") this.#wait(decision.until - now)
     if (decision._tag !== "Take") return false
-    this.#start(load, decision.requests)
+    this.#start(load, decision.requests, now)
     return !this.#isAwake
   }
 
@@ -109,14 +109,14 @@ export class Dispatcher {
     else this.wake()
   }
 
-  #start(load: Load, requests: ReadonlyArray<QueuedRequest>): void {
+  #start(load: Load, requests: ReadonlyArray<QueuedRequest>, now: number): void {
     const { pool, queue, batches } = this.#options
     const batch = new RunningBatch(batches, load.instance, requests)
-    pool.begin(load)
+    pool.begin(load, now)
     this.#running.add(batch)
     this.#ended.closeUnsafe()
-    batch.start(() => {
-      pool.end(load)
+    batch.start((endedAt) => {
+      pool.end(load, endedAt)
       this.#running.delete(batch)
       if (this.#running.size === 0) this.#ended.openUnsafe()
       // In a separate turn, so that other callbacks run in between if the batch ended immediately.

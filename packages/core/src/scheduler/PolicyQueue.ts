@@ -10,7 +10,7 @@
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import { Expiries } from "./Expiries.ts"
 import { PriorityLane, PriorityLanes } from "./PriorityLanes.ts"
-import { type Decision, empty, type Queue, type QueueOptions } from "./Queue.ts"
+import { type Decision, earliest, empty, type Queue, type QueueOptions } from "./Queue.ts"
 import { levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
 import { Retries } from "./Retries.ts"
 
@@ -52,6 +52,13 @@ export class PolicyQueue implements Queue {
   /** The earliest time at which a queue timeout may pass; infinite for none. */
   get expiresAt(): number {
     return this.#expirations.earliest
+  }
+
+  get oldest(): number | undefined {
+    if (this.#size === 0) return undefined
+    let oldest = earliest(this.#retries.all(), Infinity)
+    for (const lanes of this.#lanes.values()) oldest = earliest(lanes, oldest)
+    return oldest
   }
 
   offer(queued: QueuedRequest, key: string): boolean {

@@ -9,12 +9,16 @@ import type { Instance } from "../instance/Instance.ts"
 export interface Load {
   readonly instance: Instance
   batches: number
+  /** When it got the first of these batches, in the scheduler's nanoseconds. */
+  busySince: number
   /** Opened once it has none; undefined while it takes more of them. */
   idle: Latch.Latch | undefined
 }
 
 export class Pool {
   #loads: ReadonlyArray<Load>
+  /** Time in which instances had batches, except for those that have any now. */
+  #busyNanos = 0
   /** Called whenever an instance that could take none may take a batch. */
   #wake = () => {}
 
@@ -54,13 +58,27 @@ export class Pool {
     return best
   }
 
-  begin(target: Load): void {
+  get size(): number {
+    return this.#loads.length
+  }
+
+  /** Time in which instances had batches until now, in nanoseconds: the sum of all instances that there were. */
+  busyNanos(now: number): number {
+    let nanos = this.#busyNanos
+    for (const { batches, busySince } of this.#loads) if (batches > 0) nanos += now - busySince
+    return nanos
+  }
+
+  begin(target: Load, now: number): void {
+    if (target.batches === 0) target.busySince = now
     target.batches += 1
   }
 
-  end(target: Load): void {
+  end(target: Load, now: number): void {
     target.batches -= 1
-    if (target.batches === 0) target.idle?.openUnsafe()
+    if (target.batches > 0) return
+    this.#busyNanos += now - target.busySince
+    target.idle?.openUnsafe()
   }
 
   /** From now on these take batches, and no others; completes once the others have ended theirs. */
@@ -80,4 +98,4 @@ export class Pool {
   }
 }
 
-const load = (instance: Instance): Load => ({ instance, batches: 0, idle: undefined })
+const load = (instance: Instance): Load => ({ instance, batches: 0, busySince: 0, idle: undefined })

@@ -22,6 +22,8 @@ export const empty: Decision = { _tag: "Empty" }
 
 export interface Queue {
   readonly size: number
+  /** When the request that has waited longest was submitted; undefined for an empty queue. Looks at all requests. */
+  readonly oldest: number | undefined
   /** False if the queue is full. Requests with the same key may share a batch. */
   offer(queued: QueuedRequest, key: string): boolean
   /** Queues requests again, as one batch ahead of all others, even if the queue is full. */
@@ -32,4 +34,10 @@ export interface Queue {
   decide(now: number): Decision
   /** Takes everything out. */
   clear(): Array<QueuedRequest>
+}
+
+/** The earliest of a time and the submissions of these requests. */
+export const earliest = (requests: Iterable<QueuedRequest>, time: number): number => {
+  for (const { queuedAt } of requests) if (queuedAt < time) time = queuedAt
+  return time
 }

@@ -48,7 +48,8 @@ export class RequestCompletion {
   ): void {
     if (!this.#end(queued)) return
     const { statistics, nanos } = this.#options
-    queued.statistics.succeeded(elapsed, elapsed - compute.input - compute.infer - compute.output, compute)
+    const waited = elapsed - compute.input - compute.infer - compute.output
+    queued.statistics.succeeded(elapsed, waited, compute, queued.request.id)
     if (queued.request.emit !== undefined) {
       statistics.response(queued.responses)?.ended(nanos() - queued.respondedAt)
     }
@@ -93,7 +94,7 @@ export class RequestCompletion {
   #countFailure(queued: QueuedRequest, reason: FailureReason): void {
     const { statistics, nanos } = this.#options
     const now = nanos()
-    queued.statistics.failed(reason, now - queued.queuedAt)
+    queued.statistics.failed(reason, now - queued.queuedAt, queued.request.id)
     if (reason === "CANCELED") {
       statistics.cancelledRows[queued.running === undefined ? "queue" : "instance"] += queued.request.rows
     }

@@ -12,7 +12,7 @@
  */
 import type { QueuedRequest, RequestGroup as Group } from "./QueuedRequest.ts"
 import * as RequestGroup from "./RequestGroup.ts"
-import { type Decision, empty, type Queue, type QueueOptions } from "./Queue.ts"
+import { type Decision, earliest, empty, type Queue, type QueueOptions } from "./Queue.ts"
 import { Retries } from "./Retries.ts"
 
 export class RequestQueue implements Queue {
@@ -27,6 +27,11 @@ export class RequestQueue implements Queue {
 
   get size(): number {
     return this.#size
+  }
+
+  get oldest(): number | undefined {
+    const first = this.#oldest()?.first.queuedAt ?? Infinity
+    return this.#size === 0 ? undefined : earliest(this.#retries.all(), first)
   }
 
   offer(queued: QueuedRequest, key: string): boolean {

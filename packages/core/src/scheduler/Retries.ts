@@ -23,6 +23,7 @@ export class Retries {
     return noRequests
   }
 
+  /** The requests of all batches. */
   all(): Array<QueuedRequest> {
     return [...this.#groups].flatMap(RequestGroup.requests)
   }

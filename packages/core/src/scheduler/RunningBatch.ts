@@ -41,10 +41,11 @@ export class RunningBatch {
   #waiting: number
   #interrupt: Interrupt | undefined
   /** Called when the batch has ended; undefined before its start. */
-  #free: (() => void) | undefined
+  #free: ((endedAt: number) => void) | undefined
   /** Time of the first interruption, in monotonic nanoseconds. */
   #interruptedAt: number | undefined
   #isSettled = false
+  #rows = 0
   #span: Tracer.Span | undefined
 
   constructor(options: RunningBatchOptions, instance: Instance, requests: ReadonlyArray<QueuedRequest>) {
@@ -59,11 +60,15 @@ export class RunningBatch {
     }
   }
 
-  /** `free` is called when the instance has ended the batch, before the replies; perhaps before this returns. */
-  start(free: () => void): void {
+  /**
+   * `free` is called when the instance has ended the batch, with the monotonic time in nanoseconds: before the replies,
+   * and perhaps before this returns.
+   */
+  start(free: (endedAt: number) => void): void {
     this.#free = free
     try {
       const batch = this.#traced(this.#options.batchOf(this.#requests.map(({ request }) => request)))
+      this.#rows = batch.rows
       this.#options.statistics.executing(batch.rows, batch.requests.length)
       const interrupt = this.#instance.execute(batch, this.#end)
       if (this.#isSettled) return
@@ -117,14 +122,13 @@ export class RunningBatch {
     if (this.#isSettled) return
     this.#isSettled = true
     this.#interrupt = undefined
-    this.#free?.()
+    const endedAt = this.#options.nanos()
+    this.#free?.(endedAt)
     this.#span?.end(this.#options.spans?.clock.currentTimeNanosUnsafe() ?? 0n, exit)
-    this.#settle(exit)
+    this.#settle(exit, endedAt - this.#startedAt)
   }
 
-  #settle(exit: Exit.Exit<ExecutionResult, InferenceError>): void {
-    const { nanos } = this.#options
-    const total = nanos() - this.#startedAt
+  #settle(exit: Exit.Exit<ExecutionResult, InferenceError>, total: number): void {
     if (Exit.isSuccess(exit)) this.#complete(exit.value, total)
     else this.#fail(exit.cause, total)
   }
@@ -132,13 +136,17 @@ export class RunningBatch {
   #complete(execution: ExecutionResult, total: number): void {
     const { completion, statistics, currentTimeMillis } = this.#options
     const { outcomes, inputDuration: input, outputDuration: output } = execution
-    const compute = { input, infer: execution.inferDuration ?? total - input - output, output }
+    const infer = execution.inferDuration ?? total - input - output
+    const compute = { input, infer, output, batch: this.#rows }
     let rows = 0
     // Loops by index: an iterator's pairs would be garbage of every request.
     for (let index = 0; index < this.#requests.length; index++) {
       const request = this.#requests[index]?.request
       if (request === undefined) continue
-      if (request.trace !== undefined) trace(request.trace, compute, this.#startedAt + total)
+      if (request.trace !== undefined) {
+        trace(request.trace, compute, this.#startedAt + total)
+        request.trace.batch?.(this.#rows)
+      }
       const outcome = outcomes[index]
       if (outcome !== undefined && Result.isSuccess(outcome)) rows += request.rows
     }

@@ -12,6 +12,7 @@
 import { constVoid } from "effect/Function"
 import { Cause, type Clock, Deferred, Effect, Result, Scheduler as EffectScheduler, type Tracer } from "effect"
 import { AlarmClock } from "./AlarmClock.ts"
+import type { Activity } from "../running/Activity.ts"
 import { type Release, OpenRequests } from "../running/OpenRequests.ts"
 import { RequestCompletion } from "./RequestCompletion.ts"
 import * as Backlog from "./Backlog.ts"
@@ -150,7 +151,10 @@ export class Scheduler {
     )
     const refusal = this.#admit(queued)
     if (refusal !== undefined) {
-      counts.failed("REJECTED", 0)
+      const { queueRefusals } = this.#options.statistics
+      if (refusal._tag === "QueueFull") queueRefusals.full += 1
+      if (refusal._tag === "DeadlineExceeded") queueRefusals.deadline += 1
+      counts.failed("REJECTED", 0, request.id)
       reply(Result.fail(refusal))
       return constVoid
     }
@@ -165,6 +169,17 @@ export class Scheduler {
 
   /** Requests that no instance has yet. */
   readonly pending = (): number => this.#queue.size
+
+  /** The queue and the instances at this moment. */
+  readonly activity = (): Activity => {
+    const now = this.#nanos()
+    const oldest = this.#queue.oldest
+    return {
+      oldestNanos: oldest === undefined ? 0 : now - oldest,
+      instances: this.#pool.size,
+      busyNanos: this.#pool.busyNanos(now),
+    }
+  }
 
   /** False while no instance is available. */
   readonly isReady = (): boolean => !this.#isStopped && this.#fatal === undefined && this.#pool.isAvailable
@@ -202,6 +217,7 @@ export class Scheduler {
       return new RequestQueue(this.#options)
     }
     const reject = (queued: QueuedRequest) => {
+      this.#options.statistics.queueRefusals.timeout += 1
       const error = new QueueTimeout({ message: "Request timeout expired", retryAfter: this.#retryAfter() })
       this.#completion.refuse(queued, "REJECTED", error)
     }
@@ -236,6 +252,7 @@ export class Scheduler {
   }
 
   #expire(queued: QueuedRequest): void {
+    if (queued.running === undefined && !queued.done) this.#options.statistics.queueRefusals.deadline += 1
     this.#completion.refuse(queued, queued.running === undefined ? "REJECTED" : "CANCELED", expired(queued.request))
   }
 

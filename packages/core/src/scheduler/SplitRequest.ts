@@ -124,6 +124,7 @@ class PartStatistics implements RequestStatistics {
   readonly #statistics: RequestStatistics
   #total = 0
   #queued = 0
+  #id = ""
   #compute: ComputeDurations = { input: 0, infer: 0, output: 0 }
   #isCounted = false
 
@@ -131,23 +132,24 @@ class PartStatistics implements RequestStatistics {
     this.#statistics = statistics
   }
 
-  succeeded(total: number, queued: number, compute: ComputeDurations): void {
+  succeeded(total: number, queued: number, compute: ComputeDurations, id = ""): void {
+    this.#id = id
     this.#total = total
     this.#queued = queued
     this.#compute = compute
   }
 
-  failed(reason: FailureReason, total: number): void {
+  failed(reason: FailureReason, total: number, id = ""): void {
     if (this.#isCounted) return
     this.#isCounted = true
-    this.#statistics.failed(reason, total)
+    this.#statistics.failed(reason, total, id)
   }
 
   /** Unless it has failed already, as a part of it has. */
   end(isSuccess: boolean): void {
     if (this.#isCounted) return
     this.#isCounted = true
-    if (isSuccess) this.#statistics.succeeded(this.#total, this.#queued, this.#compute)
-    else this.#statistics.failed("BACKEND", this.#total)
+    if (isSuccess) this.#statistics.succeeded(this.#total, this.#queued, this.#compute, this.#id)
+    else this.#statistics.failed("BACKEND", this.#total, this.#id)
   }
 }

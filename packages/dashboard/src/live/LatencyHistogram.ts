@@ -2,7 +2,7 @@
  * Latencies as a sparse histogram with logarithmic buckets. Histograms of several seconds or models add up to one, from
  * which any quantile follows with an error of at most 4 %. The server counts, and the page reads.
  *
- *   bucket 0: up to 1 µs    bucket n: growth^(n - 1) to growth^n µs    last bucket: everything from 96 seconds
+ *   bucket 0: up to 1 µs    bucket n: growth^(n - 1) to growth^n µs    last bucket: everything from 90 seconds
  */
 
 /** Pairs of a bucket and its number of requests, one behind the other, the lowest bucket first. */

@@ -43,6 +43,7 @@ export const layer = Effect.fnUntraced(function* (
     model,
     {
       platform: config.platform,
+      threaded: true,
       // Copied into shared memory, or into a message.
       keepsInputs: false,
       readsRequest: false,
