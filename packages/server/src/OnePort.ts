@@ -20,7 +20,10 @@ import type { IncomingRequest } from "./port/HttpExchange.ts"
 import * as HttpListener from "./port/HttpListener.ts"
 import type { ServeError } from "./error/ServeError.ts"
 
-export interface OnePortOptions extends Omit<HttpListener.ListenerOptions, "name" | "http2" | "limits"> {
+export interface OnePortOptions extends Omit<
+  HttpListener.ListenerOptions,
+  "name" | "http2" | "limits" | "connections"
+> {
   readonly http: HttpServer.FrontEndOptions
   readonly grpc: GrpcServer.FrontEndOptions
 }
@@ -55,7 +58,8 @@ export const make = Effect.fnUntraced(function* (
     if (isRpc(request)) grpc.handler(request, response)
     else overHttp2(request, response)
   })
-  return yield* HttpListener.make(http1, { name: "HTTP and gRPC", ...listener, http2, limits: gateway.limits })
+  const { limits, connections } = gateway
+  return yield* HttpListener.make(http1, { name: "HTTP and gRPC", ...listener, http2, limits, connections })
 })
 
 /** Tells whether a request is an RPC: its path has the form of a method, known or not, or its content type is gRPC. */

@@ -17,6 +17,7 @@ import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as LimitReports from "../limit/LimitReports.ts"
 import { MemoryBudget } from "../limit/MemoryBudget.ts"
+import { OpenConnections } from "../limit/OpenConnections.ts"
 import * as LogSettings from "../log/LogSettings.ts"
 import * as StatisticsMessage from "./StatisticsMessage.ts"
 import * as RepositoryIndex from "./RepositoryIndex.ts"
@@ -63,6 +64,10 @@ export interface Gateway extends InferenceDispatch.CountedDispatch {
   readonly repositoryIndex: (
     request: RepositoryIndex.IndexRequest,
   ) => Effect.Effect<ReadonlyArray<IndexEntry>, InferenceError>
+  /** The index without a look at the directories of a repository. */
+  readonly index: () => ReadonlyArray<IndexEntry>
+  /** Where changes of the models in a repository come from. */
+  readonly controlMode: () => OpenRepository["mode"]
   /** Returns the control of a repository; an empty name selects the only repository. */
   readonly repositoryControl: (repository: string) => Result.Result<Control, InferenceError>
   /** Applies changes to the trace settings of a model, and returns the settings. An empty name selects all models. */
@@ -74,6 +79,8 @@ export interface Gateway extends InferenceDispatch.CountedDispatch {
   readonly logging: LogSettings.LogControl
   /** Takes reports of limits that acted, from all front ends. */
   readonly limits: LimitReports.LimitReports
+  /** Open connections of all front ends. */
+  readonly connections: OpenConnections
   /** Memory that callers make the server hold, through all front ends. */
   readonly memory: MemoryBudget
   /** Shared memory regions that clients have registered. */
@@ -149,6 +156,8 @@ export const make = (
     isReady: () => !isStarting && !stopping.signal.aborted && repository.isLive() && (!strictReadiness || isComplete()),
     metadata: { name: options.id, version: options.version, extensions },
     repositoryIndex: (request) => RepositoryIndex.index(store, repository, request),
+    index: () => RepositoryIndex.all(store, repository),
+    controlMode: () => repository.mode,
     repositoryControl: (chosen) => RepositoryIndex.control(repository, chosen),
     tracing,
     traceSettings: (model, changes) =>
@@ -157,6 +166,7 @@ export const make = (
         : Result.fail(new InvalidRequest({ message: `Request for unknown model : ${model}` })),
     logging: options.logging ?? LogSettings.make(),
     limits,
+    connections: new OpenConnections(),
     memory,
     models: store,
     sharedMemory,

@@ -89,7 +89,8 @@ export const make = Effect.fnUntraced(function* (
   const { handler, http2 } = yield* frontEnd(gateway, others)
   const listener = { host, port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls, http2: http2(handler) }
   const { sendTimeoutMillis } = options
-  return yield* HttpListener.make(handler, { name: "gRPC", ...listener, sendTimeoutMillis, limits: gateway.limits })
+  const { limits, connections } = gateway
+  return yield* HttpListener.make(handler, { name: "gRPC", ...listener, sendTimeoutMillis, limits, connections })
 })
 
 export const frontEnd = Effect.fnUntraced(function* (

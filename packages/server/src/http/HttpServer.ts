@@ -6,6 +6,7 @@ import type * as Cors from "../port/Cors.ts"
 import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import type { GuardedHandler } from "../port/DefectGuard.ts"
+import type { LiveView } from "../live/LiveView.ts"
 import * as HttpListener from "../port/HttpListener.ts"
 import * as HttpDashboard from "./HttpDashboard.ts"
 import * as HttpModelRoutes from "./HttpModelRoutes.ts"
@@ -28,6 +29,8 @@ export interface FrontEndOptions {
   readonly routes?: HttpModelRoutes.ModelRoutes | undefined
   /** The page of the server. Default: none. */
   readonly dashboard?: HttpDashboard.Dashboard | undefined
+  /** The live view of the server, which the page shows. Default: none. */
+  readonly live?: LiveView | undefined
   /** CORS of the port. Default: none. */
   readonly cors?: Cors.CorsPolicy | undefined
   /** Requests of browsers that are refused. Default: those of a server without options. */
@@ -53,8 +56,8 @@ export const make = Effect.fnUntraced(function* (
   { host, port, maxConnections, tls, stopTimeoutMillis, sendTimeoutMillis, ...options }: HttpServerOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
   const handler = yield* frontEnd(gateway, options)
-  const { limits } = gateway
-  const listener = { host, port, maxConnections, tls, stopTimeoutMillis, sendTimeoutMillis, limits }
+  const { limits, connections } = gateway
+  const listener = { host, port, maxConnections, tls, stopTimeoutMillis, sendTimeoutMillis, limits, connections }
   return yield* HttpListener.make(handler, { name: "HTTP", ...listener })
 })
 
@@ -70,7 +73,7 @@ export const frontEnd = Effect.fnUntraced(function* (
   const forward = Spans.joining(gateway, forwarded)
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
   const records = yield* CallRecord.make(gateway)
-  const page = yield* HttpDashboard.make(options.dashboard ?? false)
+  const page = yield* HttpDashboard.make(options.dashboard ?? false, options.live)
   const routes = [...HttpRoutes.make(gateway, { maxInputSize, forward, modelRoutes }), ...page]
   const { memory, limits } = gateway
   const handler = HttpRouter.make(routes, { restrictedApis, browserAccess, records, memory, limits })

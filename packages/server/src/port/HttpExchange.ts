@@ -26,6 +26,7 @@ export interface OutgoingResponse {
   /** False where the next one is to wait for `drain`. */
   readonly write: (chunk: Uint8Array) => boolean
   readonly end: { (): unknown; (chunk: Uint8Array): unknown; (chunk: string, encoding: "latin1"): unknown }
+  readonly destroy: () => unknown
   readonly cork: () => void
   readonly uncork: () => void
 }
@@ -37,6 +38,12 @@ export const authorityOf = (request: IncomingRequest): string | undefined =>
 /** The connection of a request: a socket, or an HTTP/2 session; undefined if it has closed. */
 export const connectionOf = (request: IncomingRequest): object | undefined =>
   "stream" in request ? request.stream.session : request.socket
+
+/** Ends a response that has begun, over HTTP/1.1 with its connection. */
+export const cutOff = (response: OutgoingResponse): void => {
+  if (response.stream === undefined) response.destroy()
+  else response.stream.destroy()
+}
 
 /** Whether the connection, or the stream, of the response has closed. */
 export const isClosed = ({ stream, destroyed }: OutgoingResponse): boolean =>

@@ -16,6 +16,7 @@ import * as DefectGuard from "./DefectGuard.ts"
 import { sendErrorAndClose } from "./HttpReply.ts"
 import { type Address, type OpenPort, PortSource } from "./PortSource.ts"
 import * as LimitReports from "../limit/LimitReports.ts"
+import { OpenConnections } from "../limit/OpenConnections.ts"
 import * as HalfClosed from "./HalfClosed.ts"
 import * as Protocol from "./Protocol.ts"
 import * as QuietConnections from "./QuietConnections.ts"
@@ -57,6 +58,8 @@ export interface ListenerOptions {
   readonly http2?: Http2 | undefined
   /** Takes reports of limits that acted. Default: no reports. */
   readonly limits?: LimitReports.LimitReports | undefined
+  /** Counts the open connections. Default: they are not counted. */
+  readonly connections?: OpenConnections | undefined
 }
 
 /** Longer than the idle timeout of common proxies and pools, one minute, so that they close first. */
@@ -73,7 +76,7 @@ export const make = Effect.fnUntraced(function* (
   options: ListenerOptions,
 ): Effect.fn.Return<Address, ServeError, Scope.Scope> {
   const { name, maxConnections = 10_000, stopTimeoutMillis = 30_000, sendTimeoutMillis = 60_000, http2 } = options
-  const { limits = LimitReports.none } = options
+  const { limits = LimitReports.none, connections: counted = new OpenConnections() } = options
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   /** All open sockets, as accepted: below TLS. */
   const connections = new Set<Socket>()
@@ -137,7 +140,11 @@ export const make = Effect.fnUntraced(function* (
   server.on("checkContinue", serve)
   server.on("connection", (socket: Socket) => {
     connections.add(socket)
-    socket.on("close", () => connections.delete(socket))
+    counted.count += 1
+    socket.on("close", () => {
+      connections.delete(socket)
+      counted.count -= 1
+    })
   })
   server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
     const socket = duplex as Socket
