@@ -94,7 +94,7 @@ const optionsOf = (
     height,
     legend: { show: false },
     cursor: { drag: { x: false, y: false } },
-    scales: { y: { range: (_, _min, max) => [0, Math.max(max ?? 0, 1e-9) * 1.1] } },
+    scales: { y: { range: (_, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
     axes: [
       {
         ...axis,

@@ -17,7 +17,7 @@ interface Figure {
 
 const figures: ReadonlyArray<Figure> = [
   {
-    title: "Processor, in cores",
+    title: "Processor, 100 % for each core",
     lines: [{ label: "all threads", colour: "--accent", of: ({ cpu }) => cpu }],
     format: percent,
   },

@@ -1,4 +1,5 @@
 /** The slowest requests of the last minutes, with the parts of their time. */
+import { useState } from "preact/hooks"
 import type { SlowRequest } from "../../src/live/SlowRequest.ts"
 import { clock, duration } from "./Numbers.ts"
 import type { Subject } from "./Series.ts"
@@ -8,12 +9,16 @@ export interface SlowRequestsProps {
   readonly subject: Subject | undefined
 }
 
+/** Requests that are shown first. */
+const few = 10
+
 const names = ["queue", "input", "compute", "output"] as const
 
 export const SlowRequests = ({ slow, subject }: SlowRequestsProps) => {
   const shown = slow.filter(
     ({ name, version }) => subject === undefined || (name === subject.name && version === subject.version),
   )
+  const [isWhole, setWhole] = useState(false)
   if (shown.length === 0) return null
   const longest = Math.max(...shown.map(({ millis }) => millis))
   return (
@@ -36,11 +41,16 @@ export const SlowRequests = ({ slow, subject }: SlowRequestsProps) => {
           </tr>
         </thead>
         <tbody>
-          {shown.map((request) => (
+          {(isWhole ? shown : shown.slice(0, few)).map((request) => (
             <Row key={`${request.time} ${request.name} ${request.millis}`} request={request} longest={longest} />
           ))}
         </tbody>
       </table>
+      {shown.length > few && !isWhole && (
+        <button type="button" class="plain" onClick={() => setWhole(true)}>
+          Show all {shown.length}
+        </button>
+      )}
     </section>
   )
 }
