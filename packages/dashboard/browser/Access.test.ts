@@ -1,0 +1,126 @@
+/** The page with restricted APIs, with a server that goes away, below another path, by keyboard and for axe. */
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { Model, Tensor } from "@nereid/core"
+import { Server } from "@nereid/server"
+import type { Page } from "playwright-core"
+import { describe, expect, it } from "vitest"
+import { inBrowser } from "./Page.fixture.ts"
+
+class Twice extends Model.Service<Twice>()("twice", {
+  inputs: { x: Tensor.scalar("INT32"), name: Tensor.optional(Tensor.utf8()) },
+  outputs: { y: Tensor.scalar("INT32") },
+}) {}
+
+const TwiceLive = Model.each(Twice, ({ x }) => ({ y: 2 * x }))
+
+const local = { http: { host: "127.0.0.1", port: 0 }, grpc: false, metrics: false } as const
+
+const secret = { apis: ["statistics", "model-repository", "logging"], key: "operator", value: "mine" } as const
+
+const views = ["#/models", "#/models/twice/1", "#/live", "#/log", "#/api"]
+
+inBrowser(
+  "restricted APIs",
+  () => Server.start([Twice], TwiceLive, { ...local, dashboard: true, restrictedApis: { http: [secret] } }),
+  ({ open, origin }) => {
+    const options = { expected: /status of 403/ }
+    const enter = async (page: Page, value: string) => {
+      await page.getByLabel("Value of operator").fill(value)
+      await page.getByRole("button", { name: "Use" }).click()
+    }
+
+    it("ask for their header once, and again after a wrong one", async () => {
+      const page = await open("#/models", options)
+      await enter(page, "wrong")
+      await page.getByText("The server does not accept this value.").waitFor()
+      await enter(page, "mine")
+      await page.getByRole("link", { name: "twice" }).waitFor()
+      await page.getByRole("link", { name: "Live", exact: true }).click()
+      await page.getByRole("heading", { name: "Process", exact: true }).waitFor()
+      await page.reload()
+      await page.getByRole("heading", { name: "Process", exact: true }).waitFor()
+    })
+
+    it("keep their secret in the tab", async () => {
+      const page = await open("#/models", options)
+      await enter(page, "mine")
+      await page.getByRole("link", { name: "twice" }).waitFor()
+      const other = await page.context().newPage()
+      await other.goto(`${origin()}/#/models`)
+      await other.getByLabel("Value of operator").waitFor()
+    })
+
+    it("are told to a user who does not know the header, who can go on without them", async () => {
+      const page = await open("#/live", options)
+      await page.getByRole("button", { name: "Go on without" }).click()
+      await page.getByText("The server gives this page no live data.").waitFor()
+      await page.getByText("This API is restricted, expecting header 'operator'").waitFor()
+    })
+  },
+)
+
+inBrowser(
+  "a page below another path",
+  () => Server.start([Twice], TwiceLive, { ...local, dashboard: { path: "/ops" } }),
+  ({ open }) => {
+    it("works as at /, with live data", async () => {
+      const page = await open("ops#/live")
+      await page.getByRole("heading", { name: "Process", exact: true }).waitFor()
+      expect(new URL(page.url()).pathname).toBe("/ops/")
+    })
+  },
+)
+
+inBrowser(
+  "the page",
+  () => Server.start([Twice], TwiceLive, { ...local, dashboard: true }),
+  ({ open }) => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+
+    describe.each(["light", "dark"] as const)("in %s colours", (colorScheme) => {
+      it.each(views)("has no fault that axe finds, at %s", async (view) => {
+        const page = await open(view, { colorScheme })
+        await page.locator("h1").waitFor()
+        await page.locator("[aria-busy]").first().waitFor({ state: "detached" })
+        const found = await page.evaluate(`${axe}; axe.run({ resultTypes: ["violations"] })`)
+        expect(violations(found)).toEqual([])
+      })
+    })
+
+    it.each(views)("fits on a phone, at %s", async (view) => {
+      const page = await open(view, { viewport: { width: 360, height: 740 } })
+      await page.locator("h1").waitFor()
+      await page.locator("[aria-busy]").first().waitFor({ state: "detached" })
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360)
+    })
+
+    it("is used by keyboard", async () => {
+      const page = await open("#/models")
+      await page.getByRole("link", { name: "twice" }).waitFor()
+      const press = async (key: string) => {
+        await page.keyboard.press(key)
+        return page.evaluate("document.activeElement?.textContent")
+      }
+      expect(await press("Tab")).toBe("Skip to the content")
+      await press("Enter")
+      expect(await page.evaluate("document.activeElement?.id")).toBe("main")
+      let focused = await press("Tab")
+      for (let tabs = 0; focused !== "twice" && tabs < 20; tabs++) focused = await press("Tab")
+      await press("Enter")
+      await page.getByRole("heading", { name: "twice" }).waitFor()
+      expect(await page.evaluate("document.activeElement?.id")).toBe("main")
+    })
+  },
+)
+
+/** What axe has found, as lines. */
+const violations = (found: unknown): ReadonlyArray<string> => {
+  const { violations: list } = found as {
+    readonly violations: ReadonlyArray<{
+      readonly id: string
+      readonly nodes: ReadonlyArray<{ readonly html: string }>
+    }>
+  }
+  return list.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
+}
