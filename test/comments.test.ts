@@ -12,7 +12,7 @@ const isIgnored = (path: string): boolean => /(^|\/)(node_modules|dist|gen|\.ven
 const files = (...patterns: ReadonlyArray<string>): ReadonlyArray<string> =>
   globSync(patterns, { cwd: root }).filter((path) => !isIgnored(path))
 
-const sources = files("{packages,test,examples}/**/*.ts", ".ci/**/*.ts", "docs/site/*.ts")
+const sources = files("{packages,test,examples}/**/*.{ts,tsx}", ".ci/**/*.ts", "docs/site/*.ts")
 
 /** Documents name files as they are. Decisions name them as they were on their day. */
 const documents = files("*.md", "{docs,packages,examples}/**/*.md").filter(
@@ -22,7 +22,7 @@ const documents = files("*.md", "{docs,packages,examples}/**/*.md").filter(
 /** The comments of a source file, or the whole text of a document. Web addresses are left out. */
 const prose = (path: string): string => {
   const text = readFileSync(join(root, path), "utf8")
-  const comments = path.endsWith(".ts") ? (text.match(/\/\*[^]*?\*\/|(?<![:"'`\\\w])\/\/.*/g) ?? []) : [text]
+  const comments = /\.tsx?$/.test(path) ? (text.match(/\/\*[^]*?\*\/|(?<![:"'`\\\w])\/\/.*/g) ?? []) : [text]
   return comments.join("\n").replaceAll(/https?:\/\/[^\s)]+/g, "")
 }
 

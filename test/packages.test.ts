@@ -42,7 +42,7 @@ describe.each(names)("%s", (name) => {
   it("has a README with an install command, a program and links to documents", () => {
     const peers = Object.keys(manifest.peerDependencies ?? {})
     const command = commands[name] ?? `npm install ${manifest.name}`
-    expect(readme).toMatch(new RegExp(`^# ${manifest.name}\n\n[A-Z][^]*?[.]\n\n\`\`\`sh\n${command} `))
+    expect(readme).toMatch(new RegExp(`^# ${manifest.name}\n\n[A-Z][^]*?[.]\n\n\`\`\`sh\n${command}[ \n]`))
     for (const peer of peers) expect(readme).toMatch(new RegExp(`^npm install (?:.* )?${peer}(?: |$)`, "m"))
     expect(/^```ts\n/m.test(readme)).toBe(!(name in commands))
     expect(readme).toMatch(/\]\(\.\.\/\.\.\/docs\/guides\/[\w-]+\.md\)/)

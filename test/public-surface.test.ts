@@ -98,6 +98,10 @@ const surface: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<str
     ],
     "./Testing": ["advance", "model", "start"],
   },
+  dashboard: {
+    ".": ["PageFiles"],
+    "./PageFiles": ["headers", "read"],
+  },
   image: {
     ".": ["Picture", "Pixels"],
     "./Picture": ["field"],

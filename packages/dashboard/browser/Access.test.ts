@@ -51,7 +51,7 @@ inBrowser(
       await other.getByLabel("Value of operator").waitFor()
     })
 
-    it("are told to a user who does not know the header, who can go on without them", async () => {
+    it("show their refusal to a user without the header, and the rest goes on", async () => {
       const page = await open("#/live", options)
       await page.getByRole("button", { name: "Go on without" }).click()
       await page.getByText("The server gives this page no live data.").waitFor()
@@ -114,7 +114,7 @@ inBrowser(
   },
 )
 
-/** What axe has found, as lines. */
+/** The findings of axe, as lines. */
 const violations = (found: unknown): ReadonlyArray<string> => {
   const { violations: list } = found as {
     readonly violations: ReadonlyArray<{

@@ -25,7 +25,7 @@ const start = async (): Promise<PageServer> => {
 }
 
 inBrowser("a server that goes away", start, ({ open, origin }) => {
-  it("is told, and the page goes on once it is back", async () => {
+  it("has a line on the page, which goes on once the server is back", async () => {
     const page = await open("#/live", { expected: /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY/ })
     await page.getByRole("heading", { name: "Process", exact: true }).waitFor()
     await server?.stop()

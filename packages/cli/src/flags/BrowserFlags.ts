@@ -1,4 +1,4 @@
-/** Flags about browsers: the page of the server, and for both ports CORS and allowed hosts. Triton has no equivalent. */
+/** Flags about browsers: the page of the server, CORS and allowed hosts. Triton has no equivalent. */
 import type { ServerOptions } from "@nereid/server/Server"
 import type { Command } from "effect/cli"
 import { Result } from "effect"

@@ -15,7 +15,7 @@ export interface TensorMetadata {
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** What a declaration says beyond the metadata of a tensor. */
+/** The part of a declaration that goes beyond the metadata of a tensor. */
 export interface DeclaredTensor {
   readonly name: string
   readonly dims?: ReadonlyArray<number | string>

@@ -1,4 +1,4 @@
-/** A stream of server-sent events, which is opened again when it ends. EventSource sends no headers of restricted APIs. */
+/** A stream of server-sent events, opened again when it ends. EventSource cannot send headers of restricted APIs. */
 import { type Signal, signal } from "@preact/signals"
 import { send } from "./http.ts"
 import { Refusal } from "./Refusal.ts"

@@ -30,7 +30,7 @@ export interface Question {
   readonly answer: (value: string | undefined) => void
 }
 
-/** What the page asks now. */
+/** The question that the page asks now. */
 export const question = signal<Question | undefined>(undefined)
 
 const asked = new Map<string, Promise<boolean>>()

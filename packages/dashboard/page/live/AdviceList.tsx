@@ -1,4 +1,4 @@
-/** What a performance engineer would change, as the server has measured it. */
+/** The advice of the server, with the figures that prove it. */
 import type { Advice } from "../../src/live/Advice.ts"
 import { link } from "../app/route.ts"
 import type { Subject } from "./Series.ts"

@@ -1,4 +1,4 @@
-/** What the server does now and did in the last minutes: of all models, or of one. */
+/** The load of the server, now and in the last minutes: of all models, or of one. */
 import { useEffect, useState } from "preact/hooks"
 import { askAgain } from "../api/secrets.ts"
 import { route } from "../app/route.ts"

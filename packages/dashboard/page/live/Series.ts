@@ -14,7 +14,7 @@ export interface Subject {
   readonly version: string
 }
 
-/** What the models, or one of them, did in a step. */
+/** The step of the models, or of one of them. */
 export const modelSteps = ({ models }: LiveStep, subject: Subject | undefined): ReadonlyArray<ModelStep> =>
   subject === undefined
     ? models

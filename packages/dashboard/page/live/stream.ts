@@ -39,5 +39,5 @@ const receive = (message: LiveMessage): void => {
   }
 }
 
-/** What ended the stream, and is not mended by itself; undefined while the page has live data or tries again. */
+/** Why there is no live data and will be none; undefined while the page has data or tries again. */
 export const { problem, open: openLive } = messages(livePath, receive)

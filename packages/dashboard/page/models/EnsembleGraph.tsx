@@ -1,4 +1,4 @@
-/** The graph of an ensemble: its models in columns, in the order in which they can run, and the tensors between them. */
+/** The graph of an ensemble: its models in columns, in the order in which they can run, and their tensors. */
 import type { Model } from "../api/Model.ts"
 import type { EnsembleStep } from "../api/Protocol.ts"
 import { link } from "../app/route.ts"
