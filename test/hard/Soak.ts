@@ -28,7 +28,7 @@ const round = async (target: Target): Promise<void> => {
 const load = (target: Target, seconds: number) => beside(target, () => repeated(seconds, () => round(target)))
 
 export const soak: Attack = {
-  name: "load of every kind",
+  name: "soak: load of every kind",
   seconds: 3600,
   start: () => Target.serve(),
   run: async (target, { seconds }) => {

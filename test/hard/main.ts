@@ -32,8 +32,10 @@ const resultOf = async (attack: (typeof attacks)[number]): Promise<readonly [str
   }
 }
 
+const chosen = attacks.filter(({ name }) => name.includes(values.only))
+if (chosen.length === 0) throw new Error(`no attack has "${values.only}" in its name`)
 console.log(`seed ${seed}`)
-for (const attack of attacks.filter(({ name }) => name.includes(values.only))) {
+for (const attack of chosen) {
   const startedAt = performance.now()
   const [mark, result] = await resultOf(attack)
   const seconds = Math.round((performance.now() - startedAt) / 1000)
