@@ -53,9 +53,11 @@ const take = async (name: string, view: string, prepare: (page: Page) => Promise
   await page.close()
 }
 
-await take("models", "#/models", (page) => page.getByText("words").waitFor())
-await take("live", "#/live?seconds=30", () => new Promise((resolve) => setTimeout(resolve, seconds * 1000)))
-
-isOver = true
-await Promise.all(callers)
-await browser.close()
+try {
+  await take("models", "#/models", (page) => page.getByRole("link", { name: "words" }).waitFor())
+  await take("live", "#/live?seconds=30", () => new Promise((resolve) => setTimeout(resolve, seconds * 1000)))
+} finally {
+  isOver = true
+  await Promise.all(callers)
+  await browser.close()
+}
