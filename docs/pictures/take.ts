@@ -21,10 +21,10 @@ const origin = `http://127.0.0.1:${http}`
 
 const text = { name: "TEXT", datatype: "BYTES", shape: [1, 1], data: ["what a wonderful film"] }
 const sentiment = JSON.stringify({ inputs: [text] })
-let isOver = false
+const over = new AbortController()
 /** Callers of the sentiment pipeline. */
 const callers = Array.from({ length: 6 }, async (_, caller) => {
-  while (!isOver) {
+  while (!over.signal.aborted) {
     const response = await fetch(`${origin}/v2/models/sentiment/infer`, { method: "POST", body: sentiment })
     await response.text()
     await new Promise((resolve) => setTimeout(resolve, 5 * caller))
@@ -57,7 +57,7 @@ try {
   await take("models", "#/models", (page) => page.getByRole("link", { name: "words" }).waitFor())
   await take("live", "#/live?seconds=30", () => new Promise((resolve) => setTimeout(resolve, seconds * 1000)))
 } finally {
-  isOver = true
+  over.abort()
   await Promise.all(callers)
   await browser.close()
 }
