@@ -1,0 +1,59 @@
+/** The view of the log, with a script that logs. */
+import { expect, it } from "vitest"
+import type { RepositoryFixture } from "../../../test/fixtures/repository.ts"
+import { inBrowser } from "./Page.fixture.ts"
+import { serve } from "./Serve.fixture.ts"
+
+const hostile = `<script>document.title = "taken"</script>`
+
+const script = `export const initialize = ({ logger }) => logger.warn(${JSON.stringify(hostile)})
+export const execute = (requests) => requests.map(({ inputs: [X] }) => ({ outputs: [{ ...X, name: "Y" }] }))
+`
+
+const config = `backend: "nereid"
+input [{ name: "X" data_type: TYPE_FP32 dims: [1] }]
+output [{ name: "Y" data_type: TYPE_FP32 dims: [1] }]`
+
+const write = (repository: RepositoryFixture) => {
+  repository.write("talker/1/model.mjs", script)
+  repository.write("talker/config.pbtxt", config)
+}
+
+inBrowser(
+  "the log",
+  () => serve(write),
+  ({ open, origin }) => {
+    const settings = async () => (await fetch(`${origin()}/v2/logging`)).json()
+
+    it("shows lines as text, with their level, and filters them", async () => {
+      const page = await open("#/log")
+      const line = page.getByRole("listitem").filter({ hasText: hostile })
+      await line.getByText("WARN").waitFor()
+      expect(await page.title()).toBe("Log – Nereid")
+      await page.getByRole("searchbox", { name: "Filter" }).fill("document.title")
+      expect(await page.locator("ol.log li").count()).toBe(1)
+      await page.getByRole("combobox", { name: /^Show/ }).selectOption("ERROR and above")
+      await page.getByText("No lines.").waitFor()
+      await page.reload()
+      await page.getByText("No lines.").waitFor()
+    })
+
+    it("shows a new line as it is logged", async () => {
+      const page = await open("#/log?filter=nothing-at-all")
+      await fetch(`${origin()}/v2/logging`, { method: "POST", body: '{"log_verbose_level":1}' })
+      await page.getByRole("searchbox", { name: "Filter" }).fill("/v2/models/none/ready")
+      await fetch(`${origin()}/v2/models/none/ready`)
+      await page.locator("ol.log li").first().waitFor()
+    })
+
+    it("switches the levels of the server", async () => {
+      const page = await open("#/log")
+      await page.getByText("Levels that the server writes").click()
+      const warnings = page.getByLabel("warnings")
+      await warnings.uncheck()
+      await expect.poll(settings).toMatchObject({ log_warning: false })
+      await warnings.check()
+      await expect.poll(settings).toMatchObject({ log_warning: true })
+    })
+  },
+)
