@@ -32,12 +32,10 @@ inBrowser("the live view", start, ({ open, origin }) => {
   const fact = (page: Page, term: string) => page.locator("dl.facts > div").filter({ hasText: term }).locator("dd")
 
   it("shows requests, errors by reason, latency and batches, and the requests before it was opened", async () => {
-    for (let request = 0; request < 10; request++) expect((await infer(request)).status).toBe(200)
+    for (let request = 0; request < 3; request++) expect((await infer(request)).status).toBe(200)
     expect((await infer(-1)).status).toBe(500)
     const page = await open("#/live?seconds=600")
-    await fact(page, "Requests")
-      .getByText(/^1\d, /)
-      .waitFor()
+    await fact(page, "Requests").getByText(/^3, /).waitFor()
     expect(await fact(page, "Errors").innerText()).toMatch(/^1: 1 \w+$/)
     expect(await fact(page, "Latency").innerText()).toMatch(/^p50 [\d.]+ (µs|ms), p95 /)
     expect(await fact(page, "Batches").innerText()).toMatch(/of 1 rows on average$/)
@@ -46,7 +44,7 @@ inBrowser("the live view", start, ({ open, origin }) => {
       .first()
       .waitFor()
     await infer(100)
-    await fact(page, "Requests").getByText(/^11, /).waitFor()
+    await fact(page, "Requests").getByText(/^4, /).waitFor()
     await page.getByRole("row", { name: /twice 1 try 100/ }).waitFor()
   })
 

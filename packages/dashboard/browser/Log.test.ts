@@ -6,8 +6,10 @@ import { serve } from "./Serve.fixture.ts"
 
 const hostile = `<script>document.title = "taken"</script>`
 
-const script = `export const initialize = ({ logger }) => logger.warn(${JSON.stringify(hostile)})
-export const execute = (requests) => requests.map(({ inputs: [X] }) => ({ outputs: [{ ...X, name: "Y" }] }))
+const script = `export default {
+  initialize: ({ logger }) => logger.warn(${JSON.stringify(hostile)}),
+  execute: (requests) => requests.map(({ inputs: { X } }) => ({ Y: X })),
+}
 `
 
 const config = `backend: "nereid"
@@ -50,9 +52,9 @@ inBrowser(
       const page = await open("#/log")
       await page.getByText("Levels that the server writes").click()
       const warnings = page.getByLabel("warnings")
-      await warnings.uncheck()
+      await warnings.click()
       await expect.poll(settings).toMatchObject({ log_warning: false })
-      await warnings.check()
+      await warnings.click()
       await expect.poll(settings).toMatchObject({ log_warning: true })
     })
   },
