@@ -17,7 +17,7 @@ input [{ name: "X" data_type: TYPE_FP32 dims: [1] }]
 output [{ name: "Y" data_type: TYPE_FP32 dims: [1] }]`
 
 const write = (repository: RepositoryFixture) => {
-  repository.write("talker/1/model.mjs", script)
+  repository.write("talker/1/model.ts", script)
   repository.write("talker/config.pbtxt", config)
 }
 

@@ -6,6 +6,9 @@ import { serve } from "./Serve.fixture.ts"
 
 const hostile = `<img src=x onerror="alert(1)">`
 
+const tensors =
+  'input [{ name: "X" data_type: TYPE_FP32 dims: [1] }] output [{ name: "Y" data_type: TYPE_FP32 dims: [1] }]'
+
 const ensemble = `platform: "ensemble" max_batch_size: 8
 input [{ name: "IN" data_type: TYPE_FP32 dims: [1] }]
 output [{ name: "OUT" data_type: TYPE_FP32 dims: [1] }]
@@ -20,8 +23,8 @@ const write = (repository: RepositoryFixture) => {
   repository.write("pipe/config.pbtxt", ensemble)
   repository.write("pipe/1/.keep", "")
   repository.write("broken/1/model.onnx", "no model")
-  repository.write("hostile/1/model.mjs", `export default () => { throw new Error(${JSON.stringify(hostile)}) }`)
-  repository.write("hostile/config.pbtxt", `backend: "nereid" input [{ name: "X" data_type: TYPE_FP32 dims: [1] }]`)
+  repository.write("hostile/1/model.ts", `throw new Error(${JSON.stringify(hostile)})`)
+  repository.write("hostile/config.pbtxt", `backend: "nereid" ${tensors}`)
 }
 
 const start = () =>
@@ -39,6 +42,7 @@ inBrowser("models of a repository", start, ({ open }) => {
     const texts = await rows.allInnerTexts()
     expect(texts.slice(0, 2).map((text) => text.split(/\s/)[0])).toEqual(["broken", "hostile"])
     expect(texts[0]).toMatch(/✕ failed.*model\.onnx/s)
+    expect(texts[1]).toContain(hostile)
     expect(await page.getByText("6 models, 2 failed").count()).toBe(1)
     expect(await page.locator("img").count()).toBe(0)
   })
