@@ -78,6 +78,7 @@ inBrowser("models of a repository", start, ({ open }) => {
     await page.getByText("● ready").waitFor()
     await page.getByRole("button", { name: "Unload…" }).click()
     const dialog = page.getByRole("dialog", { name: "Unload spare?" })
+    await dialog.waitFor()
     await page.keyboard.press("Escape")
     await dialog.waitFor({ state: "detached" })
     await page.getByRole("button", { name: "Unload…" }).click()
