@@ -180,7 +180,9 @@ describe("at the start", () => {
       ])
       expect(isReady()).toBe(false)
       const { message } = yield* Effect.flip(load("circle"))
-      expect(message).toMatch(/^load failed for model 'circle': version 1 is at UNAVAILABLE state: cannot read .*ELOOP/)
+      expect(message).toMatch(
+        /^load failed for model 'circle': version 1 is at UNAVAILABLE state: Internal: cannot read .*ELOOP/,
+      )
       expect(yield* call("good")).toBe(1)
     }),
   )
@@ -209,13 +211,14 @@ describe("at the start", () => {
         batch: "UNAVAILABLE: 'max_batch_size' must be non-negative value for batch",
         shape: expect.stringContaining("the model expects 2 dimensions (shape [-1,1]) but the model configuration"),
         broken: expect.stringMatching(/^UNAVAILABLE: .*model\.onnx is not an ONNX model/),
-        empty: "UNAVAILABLE: must specify 'platform' or 'backend' for 'empty'",
+        empty:
+          "UNAVAILABLE: Invalid model name: Could not determine backend for model 'empty' with no backend in model configuration. Expected model name of the form 'model.<backend_name>'.",
         python:
-          'UNAVAILABLE: this server has no Python backend: rewrite model.py as model.ts; if config.pbtxt has backend: "python", write backend: "nereid" instead',
+          'UNAVAILABLE: Invalid argument: this server has no Python backend: rewrite model.py as model.ts; if config.pbtxt has backend: "python", write backend: "nereid" instead',
         rewritten:
-          'UNAVAILABLE: this server has no Python backend: to run model.ts, write backend: "nereid" instead of backend: "python" in config.pbtxt',
+          'UNAVAILABLE: Invalid argument: this server has no Python backend: to run model.ts, write backend: "nereid" instead of backend: "python" in config.pbtxt',
         none: "UNAVAILABLE: at least one version must be available under the version policy of model 'none'",
-        absent: `UNAVAILABLE: unable to find '${fixture.path}/absent/1/model.onnx'`,
+        absent: `UNAVAILABLE: Internal: unable to find '${fixture.path}/absent/1/model.onnx'`,
       })
       expect(isReady()).toBe(false)
       expect(registry.models.map(({ description: { name } }) => name)).toEqual(["good"])
@@ -319,7 +322,7 @@ describe("explicit control", () => {
     [
       "bad",
       "InvalidRequest",
-      /^load failed for model 'bad': version 1 is at UNAVAILABLE state: model 'bad', tensor 'X'.*;$/,
+      /^load failed for model 'bad': version 1 is at UNAVAILABLE state: Invalid argument: model 'bad', tensor 'X'.*;$/,
     ],
     [
       "text",
@@ -445,7 +448,7 @@ describe("explicit control", () => {
       fixture.write("m/config.pbtxt", script(3))
       const { message } = yield* Effect.flip(load("m"))
       expect(message).toMatch(
-        /^load failed for model 'm': version 1 is at UNAVAILABLE state: initialize of .* has failed: no third one;$/,
+        /^load failed for model 'm': version 1 is at UNAVAILABLE state: Internal: initialize of .* has failed: no third one;$/,
       )
       expect([registry.versions("m")[0] === before, before?.life.instanceGroups(), isReady()]).toMatchObject([
         true,
@@ -543,9 +546,13 @@ describe("explicit control", () => {
       fixture.write("secret", "of nobody's")
       const { load } = yield* open(fixture, explicit)
       const script = new TextEncoder().encode("export default { execute: () => [] }")
-      const warmUp = { name: "w", inputs: { X: { data_type: 11, dims: [1], input_data_file: "../../secret" } } }
+      const warmUp = {
+        name: "w",
+        batch_size: 1,
+        inputs: { X: { data_type: 11, dims: [1], input_data_file: "../../secret" } },
+      }
       const overrides: ReadonlyArray<Partial<LoadOverrides>> = [
-        { config: '{"default_model_filename":"../../secret"}' },
+        { config: '{"backend":"onnxruntime","default_model_filename":"../../secret"}' },
         { config: '{"output":[{"name":"Y","label_filename":"../secret"}]}' },
         { config: JSON.stringify({ model_warmup: [warmUp] }) },
         { config: "{}", files: new Map([["1/model.ts", script]]) },
@@ -578,7 +585,7 @@ describe("explicit control", () => {
       const messages = yield* Effect.forEach(files, (files) =>
         Effect.map(Effect.flip(load("m", { config: "{}", files })), ({ message }) => message),
       )
-      expect(messages[0]).toContain("state: 1/model.onnx is not an ONNX model")
+      expect(messages[0]).toContain("state: Internal: 1/model.onnx is not an ONNX model")
       for (const message of [...messages, ...index().map(({ reason }) => reason)]) {
         expect(message).not.toContain("nereid-model-")
       }

@@ -28,7 +28,7 @@ describe.runIf(hasFifos)("a file that is not regular", () => {
       fixture.adding("labels", 1, 1, "output { name: 'Y' data_type: TYPE_FP32 dims: 1 label_filename: 'labels.txt' }")
       makeFifo(join(fixture.path, "labels/labels.txt"))
       const warmUp = "key: 'X' value: { data_type: TYPE_FP32 dims: 1 input_data_file: 'x' }"
-      fixture.adding("warmup", 1, 1, `model_warmup { name: 'w' inputs { ${warmUp} } }`)
+      fixture.adding("warmup", 1, 1, `model_warmup { name: 'w' batch_size: 1 inputs { ${warmUp} } }`)
       makeFifo(join(fixture.path, "warmup/warmup/x"))
       fixture.write("script/config.pbtxt", "backend: 'nereid' output { name: 'Y' data_type: TYPE_FP32 dims: 1 }")
       makeFifo(join(fixture.path, "script/1/model.ts"))
@@ -80,7 +80,7 @@ describe.runIf(hasFifos)("names and links", () => {
       const { index, call } = yield* open(fixture, { ...explicit, partialModelLoad: true })
       expect(index()).toMatchObject([
         { version: "1", state: "READY" },
-        { version: "2", state: "UNAVAILABLE", reason: expect.stringMatching(/^cannot read .*m\/2: ELOOP/) },
+        { version: "2", state: "UNAVAILABLE", reason: expect.stringMatching(/^Internal: cannot read .*m\/2: ELOOP/) },
         { version: "3", state: "READY" },
       ])
       expect(yield* call("m")).toBe(3)

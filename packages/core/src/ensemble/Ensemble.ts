@@ -169,7 +169,7 @@ class EnsembleLinks {
     this.isDecoupled = models.some(({ calls }) => calls.decoupled)
     if (this.isDecoupled && responseCache === true) {
       this.current = undefined
-      return `Response Cache does not currently support model ${name} with 'Decoupled' transaction policy. Please disable the response cache.`
+      return `Response Cache does not currently support model ${name} with 'decoupled' transaction policy. Please disable the response cache.`
     }
     const isPassedOn = graph.outputs.some((position) => position < signature.inputs.length)
     this.epoch += 1

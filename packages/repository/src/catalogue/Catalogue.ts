@@ -64,8 +64,12 @@ export class Catalogue implements LoadedCatalogue {
     this.#store = store
     this.#lifecycle = new Lifecycle(scope, lock)
     this.#codeModels = new Set(store.models.map(({ description }) => description.name))
-    const isKnown = (name: string) => this.#models.has(name) || this.#codeModels.has(name)
-    const otherModels: OtherModels = { versions: store.versions, isKnown, calls: store }
+    const otherModels: OtherModels = {
+      versions: store.versions,
+      isKnown: (name) => this.#models.get(name)?.isUnreadable === false || this.#codeModels.has(name),
+      loadError: (name) => this.#models.get(name)?.loadError,
+      calls: store,
+    }
     const isPartial = options.partialModelLoad ?? false
     this.#modelOptions = { store, lifecycle: this.#lifecycle, otherModels, isPartial }
   }

@@ -242,7 +242,7 @@ describe("labels", () => {
       const found = yield* only(identity("FP32", [2]), config, { "labels.txt": "cat\r\ndog\n\n" })
       expect(found.description.signature.outputs).toMatchObject([{ labels: ["cat", "dog"] }])
       const failed = yield* Effect.flip(Effect.catchDefect(only(identity("FP32", [2]), config), Effect.fail))
-      expect(String(failed)).toMatch(/cannot read .*labels\.txt/)
+      expect(String(failed)).toMatch(/failed to open text file for read .*labels\.txt: No such file or directory/)
     }),
   )
 })
@@ -304,14 +304,34 @@ describe("around a model", () => {
           only(plus(1), warmUp("1", 'input_data_file: "y"')),
           only(plus(1), warmUp("7", "zero_data: true")),
           only(plus(1), warmUp("1", "zero_data: true").replace('"X"', '"Z"')),
+          only(
+            plus(1),
+            warmUp("1", "zero_data: true").replace("inputs", "inputs { key: 'Z' value { zero_data: true } } inputs"),
+          ),
+          only(plus(1), warmUp("1", "")),
+          only(plus(1), warmUp("-1", "")),
+          only(plus(1), warmUp("1", "zero_data: true").replace("TYPE_FP32", "TYPE_INT8")),
+          only(plus(1), warmUp("1", "zero_data: true").replace("data_type: TYPE_FP32", "")),
+          only(plus(1), warmUp("1", "zero_data: true").replace("batch_size: 2", "batch_size: 9")),
         ],
         (model) => Effect.map(Effect.flip(Effect.catchDefect(model, Effect.fail)), String),
       )
+      const [refused, request] = ["Error: Invalid argument: ", "[request id: <id_unknown>] "]
       expect(problems).toEqual([
-        expect.stringContaining("warm-up 'w' of model 'm', input 'X': expected 4 bytes for FP32[1], got 3"),
-        expect.stringContaining("warm-up 'w' of model 'm', input 'X': cannot read "),
-        expect.stringMatching(/m_0.*X/),
-        expect.stringContaining("warm-up 'w' of model 'm', input 'Z': the model has no such input"),
+        `${refused}${request}warmup setting expects 4 bytes, but the data provided from xonly has 3 bytes`,
+        expect.stringMatching(
+          /^Error: Internal: failed to open text file for read .*warmup\/y: No such file or directory$/,
+        ),
+        expect.stringMatching(
+          /^Error: Invalid argument: .* unexpected shape for input 'X' for model 'm'\. Expected \[-1,1\], got \[1,7\]\./,
+        ),
+        expect.stringContaining("Got input(s) [], but missing required input(s) ['X']."),
+        `${refused}warm-up 'w' of model 'm', input 'Z': the model has no such input`,
+        `${refused}${request}warmup setting expects input 'X' to have input_data_type set`,
+        `${refused}warmup setting expects all variable-size dimensions are specified for input 'X'`,
+        `${refused}${request}inference input 'X' data-type is 'INT8', but model 'm' expects 'FP32'`,
+        `${refused}${request}inference input 'X' data-type is '<invalid>', but model 'm' expects 'FP32'`,
+        `${refused}failed to run warmup sample 'w': batch size 9 for 'm_0', max allowed is 4; `,
       ])
     }),
   )

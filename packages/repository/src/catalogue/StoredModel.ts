@@ -13,7 +13,7 @@ import type { Lifecycle } from "@nereid/core/internal/lifecycle/Lifecycle"
 import type { IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { type BuildScope, ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
 import * as EnsembleConfig from "../config/EnsembleConfig.ts"
-import { LoadFailure } from "../directory/LoadFailure.ts"
+import { LoadFailure, versionReason } from "../directory/LoadFailure.ts"
 import * as ModelPlan from "../plan/ModelPlan.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
@@ -65,6 +65,8 @@ export class StoredModel {
   #isRequested = false
   /** Whether its directory or configuration could not be read at the last load. */
   #isUnreadable = false
+  /** Error of the last load. */
+  #loadError: string | undefined
   #loaded: LoadedModel | undefined
   /** Whether a loaded version has taken requests. */
   #hasServed = false
@@ -78,6 +80,15 @@ export class StoredModel {
   index(): ReadonlyArray<IndexEntry> {
     const entries = this.#options.store.indexOfRepository(this.#name)
     return entries.length > 0 ? entries : [{ name: this.#name }]
+  }
+
+  get isUnreadable(): boolean {
+    return this.#isUnreadable
+  }
+
+  /** Error of the last load; undefined if it succeeded, or there was none. */
+  get loadError(): string | undefined {
+    return this.#loadError
   }
 
   /**
@@ -124,11 +135,14 @@ export class StoredModel {
       // A version that could not be loaded is tried again.
       if (loaded !== undefined && isComplete(loaded) && ModelPlan.isSame(loaded.plan, plan)) {
         const problems = problemsOf(loaded.versions)
-        return problems.length > 0 ? yield* unavailable(problems) : undefined
+        return problems.length > 0 ? yield* dependencyFailure(problems) : undefined
       }
       if (loaded === undefined) this.#forgetOutcomes()
       yield* this.#apply(source, plan)
-    })
+    }).pipe(
+      Effect.tapError(({ message }) => Effect.sync(() => (this.#loadError = message))),
+      Effect.tap(() => Effect.sync(() => (this.#loadError = undefined))),
+    )
   }
 
   /** Completes once no version takes requests. */
@@ -136,6 +150,7 @@ export class StoredModel {
     const { store } = this.#options
     const before = this.#loaded?.versions ?? []
     this.#isRequested = false
+    this.#loadError = undefined
     this.#loaded = undefined
     for (const record of store.known(this.#name)) {
       if (record.origin !== "repository" || record.state !== "failed" || record.running !== undefined) continue
@@ -168,11 +183,12 @@ export class StoredModel {
       const built = yield* this.#buildAll(source, added)
       const fresh = built.flatMap((one) => (Result.isSuccess(one) ? [one.success] : []))
       const broken = [...regrouped, ...built].flatMap(failureOf)
-      const failures = [...broken, ...problemsOf(fresh)]
+      const problems = problemsOf(fresh)
+      const failures = [...broken, ...problems]
       const isFirst = before.length === 0
       if (isFirst ? broken.length > 0 && !this.#options.isPartial : failures.length > 0) {
         yield* Effect.forEach(fresh, (version) => this.#abandon(version, isFirst), { discard: true })
-        return yield* unavailable(failures)
+        return yield* broken.length > 0 ? unavailable(failures) : dependencyFailure(problems)
       }
       for (const one of regrouped) if (Result.isSuccess(one)) yield* one.success.commit
       for (const { record, running, configuration, scope } of fresh) {
@@ -185,7 +201,7 @@ export class StoredModel {
       // Listeners hear of other instances, too.
       if (!this.#serveReady()) store.serve(this.#name, this.#served)
       yield* this.#retire(replaced)
-      if (failures.length > 0) return yield* unavailable(failures)
+      if (failures.length > 0) return yield* broken.length > 0 ? unavailable(failures) : dependencyFailure(problems)
       for (const warning of plan.warnings) {
         yield* Effect.logWarning(`Model '${this.#name}': setting without effect: ${warning}`)
       }
@@ -220,7 +236,7 @@ export class StoredModel {
       const build = hold.pipe(
         Effect.andThen(Effect.fromResult(planned.plan)),
         Effect.flatMap((plan) => VersionLoader.load(plan, otherModels)),
-        Effect.mapError(({ message }) => new LoadFailure({ message: shown(message) })),
+        Effect.mapError((failure) => new LoadFailure({ message: shown(versionReason(failure)) })),
         Effect.raceFirst(logSlowLoad(this.#name, planned.version)),
       )
       return lifecycle.load([record], build).pipe(
@@ -303,7 +319,7 @@ const regroup = (
   { config }: ModelPlan.ModelPlan,
 ): Effect.Effect<Result.Result<{ readonly commit: Effect.Effect<void> }, VersionFailure>, never, Scope.Scope> =>
   regroup(config).pipe(
-    Effect.mapError(({ message }): VersionFailure => ({ version, reason: message })),
+    Effect.mapError((failure): VersionFailure => ({ version, reason: versionReason(failure) })),
     Effect.result,
   )
 
@@ -323,6 +339,10 @@ const unavailable = (versions: ReadonlyArray<VersionFailure>) =>
   new LoadFailure({
     message: versions.map(({ version, reason }) => `version ${version} is at UNAVAILABLE state: ${reason};`).join(" "),
   })
+
+/** A failure because of other models concerns the whole model. */
+const dependencyFailure = (problems: ReadonlyArray<VersionFailure>) =>
+  new LoadFailure({ message: [...new Set(problems.map(({ reason }) => reason))].join("; ") })
 
 /** Returns the versions that are loaded but cannot take requests, with the reason. */
 const problemsOf = (versions: ReadonlyArray<LoadedVersion>): ReadonlyArray<VersionFailure> =>

@@ -1,6 +1,7 @@
 /** One version of a model, loaded: from its plan to something that takes requests, for as long as a scope is open. */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Context, Effect, Layer, type Scope } from "effect"
+import { WarmUpFailed } from "@nereid/core/Model"
 import type * as InstanceSet from "@nereid/core/internal/instance/InstanceSet"
 import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
 import type { ModelLife } from "@nereid/core/internal/running/ModelLife"
@@ -40,7 +41,11 @@ export const load = Effect.fn("VersionLoader.load")(function* (
     config.backend === "nereid"
       ? yield* ScriptVersion.make(plan, declared, otherModels.calls, serving)
       : { layer: yield* OnnxVersion.layer(plan, declared, serving) }
-  const built = Effect.mapError(Layer.build(layer), ({ message }) => new LoadFailure({ message }))
+  const built = Effect.mapError(Layer.build(layer), (error) =>
+    error instanceof LoadFailure
+      ? error
+      : new LoadFailure({ message: error.message, isInvalid: error instanceof WarmUpFailed }),
+  )
   const { model } = Context.get(yield* built, declared)
   const { description, calls, life } = model
   let current = config

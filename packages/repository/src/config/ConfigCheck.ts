@@ -1,62 +1,71 @@
 /**
- * Checks a complete configuration by itself, with Triton's messages. The fields are described in
+ * Checks a configuration by itself, before the versions of the model are chosen, with Triton's messages and in Triton's
+ * order. The fields are described in
  * https://github.com/triton-inference-server/server/blob/main/docs/user_guide/model_configuration.md
- * FileCheck.ts checks it against its model file.
+ * InstanceGroupCheck.ts and TensorCheck.ts check the parts that belong to a version, and FileCheck.ts checks a
+ * configuration against its model file.
  */
-import * as ConfiguredMetrics from "@nereid/core/internal/metrics/ConfiguredMetrics"
 import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy } from "@nereid/protocol/model_config"
 import { ModelQueuePolicy_TimeoutAction as TimeoutAction } from "@nereid/protocol/model_config"
 import * as BatchGroupOrder from "./BatchGroupOrder.ts"
 import * as EnsembleConfig from "./EnsembleConfig.ts"
-import * as InstanceGroupCheck from "./InstanceGroupCheck.ts"
-import * as TensorCheck from "./TensorCheck.ts"
+import * as MetricsCheck from "./MetricsCheck.ts"
+import * as SequenceCheck from "./SequenceCheck.ts"
 
-/** Returns the first problem, or undefined. `gpus`: the numbers of the machine's GPUs. */
-export const problem = (config: ModelConfig, gpus: ReadonlyArray<number>): string | undefined =>
+/** Returns the first problem of a configuration with the name and backend of its model, or undefined. */
+export const problem = (config: ModelConfig): string | undefined =>
+  platformProblem(config) ??
+  (config.maxBatchSize < 0 ? `'max_batch_size' must be non-negative value for ${config.name}` : undefined) ??
   schedulingProblem(config) ??
-  transactionProblem(config) ??
-  metricsProblem(config) ??
-  BatchGroupOrder.problem(config) ??
-  TensorCheck.problem(config) ??
-  (config.platform === "ensemble" ? undefined : InstanceGroupCheck.problem(config, gpus))
+  cacheProblem(config) ??
+  MetricsCheck.problem(config) ??
+  BatchGroupOrder.problem(config)
 
-/** Checks the name and the backend, which are known before the model file is read. */
-export const identityProblem = (config: ModelConfig, directory: string): string | undefined => {
-  const { name, platform, backend } = config
-  if (name !== "" && name !== directory) {
-    return `unexpected directory name '${directory}' for model '${name}', directory name must equal model name`
-  }
-  if (config.maxBatchSize < 0) return `'max_batch_size' must be non-negative value for ${directory}`
-  if (platform !== "" && !Object.hasOwn(backends, platform))
-    return `unexpected platform type '${platform}' for ${directory}`
-  const implied = backends[platform]
-  if (implied !== undefined && backend !== "" && implied !== backend) {
-    return `unexpected 'platform' and 'backend' pair, got:${platform}, ${backend}`
-  }
-  return undefined
-}
+/** Checks the name that a configuration gives its model. */
+export const nameProblem = ({ name }: ModelConfig, directory: string): string | undefined =>
+  name === "" || name === directory
+    ? undefined
+    : `unexpected directory name '${directory}' for model '${name}', directory name must equal model name`
 
-/** Whether no backend is known, even from the files. An ensemble needs none. */
-export const isUnspecified = ({ platform, backend, schedulingChoice }: ModelConfig): boolean =>
-  backend === "" && platform !== "ensemble" && schedulingChoice.case !== "ensembleScheduling"
+/** Returns an error if neither the configuration, the files nor the name of the model tell its backend. */
+export const backendProblem = ({ backend, platform, defaultModelFilename }: ModelConfig, name: string) =>
+  backend === "" && platform === "" && defaultModelFilename === ""
+    ? `Invalid model name: Could not determine backend for model '${name}' with no backend in model configuration. ` +
+      "Expected model name of the form 'model.<backend_name>'."
+    : undefined
 
 /** Backends of the platforms in configurations. */
-export const backends: Readonly<Record<string, string>> = {
-  onnxruntime_onnx: "onnxruntime",
-  tensorrt_plan: "tensorrt",
-  tensorflow_graphdef: "tensorflow",
-  tensorflow_savedmodel: "tensorflow",
-  pytorch_libtorch: "pytorch",
-  ensemble: "",
+export const backends: ReadonlyMap<string, string> = new Map([
+  ["onnxruntime_onnx", "onnxruntime"],
+  ["tensorrt_plan", "tensorrt"],
+  ["tensorflow_graphdef", "tensorflow"],
+  ["tensorflow_savedmodel", "tensorflow"],
+  ["pytorch_libtorch", "pytorch"],
+])
+
+const knownBackends: ReadonlySet<string> = new Set(backends.values())
+
+/** Any platform may be written beside a backend that has none itself. */
+const platformProblem = ({ name, platform, backend }: ModelConfig): string | undefined => {
+  const isEnsemble = platform === "ensemble"
+  if (backend === "") return isEnsemble ? undefined : `unexpected platform type '${platform}' for ${name}`
+  if (isEnsemble) return `Ensemble model '${name}' must have platform type 'ensemble' and empty backend type`
+  return knownBackends.has(backend) && backends.get(platform) !== backend
+    ? `unexpected 'platform' and 'backend' pair, got:${platform}, ${backend}`
+    : undefined
 }
 
 const schedulingProblem = (config: ModelConfig): string | undefined => {
-  const { name, schedulingChoice: scheduling } = config
-  if (config.platform === "ensemble" && scheduling.case !== "ensembleScheduling") {
-    return `ensemble scheduling must be set for ensemble ${name} whose platform is ensemble`
-  }
+  const { name, platform, schedulingChoice: scheduling } = config
   if (scheduling.case === "ensembleScheduling") return EnsembleConfig.problem(config)
-  return scheduling.case === "dynamicBatching" ? batchingProblem(config, scheduling.value) : undefined
+  const found =
+    scheduling.case === "dynamicBatching"
+      ? batchingProblem(config, scheduling.value)
+      : scheduling.case === "sequenceBatching"
+        ? (sequenceCacheProblem(config) ?? SequenceCheck.problem(config, scheduling.value))
+        : undefined
+  if (found !== undefined || platform !== "ensemble") return found
+  return `ensemble scheduling must be set for ensemble ${name} whose platform is ensemble`
 }
 
 const batchingProblem = ({ name, maxBatchSize }: ModelConfig, batching: ModelDynamicBatching): string | undefined => {
@@ -83,16 +92,13 @@ const batchingProblem = ({ name, maxBatchSize }: ModelConfig, batching: ModelDyn
 const isDelayed = (policy: ModelQueuePolicy | undefined): boolean =>
   policy !== undefined && policy.defaultTimeoutMicroseconds > 0n && policy.timeoutAction === TimeoutAction.DELAY
 
-const metricsProblem = (config: ModelConfig): string | undefined => {
-  const buckets = ConfiguredMetrics.buckets(config) ?? []
-  if (buckets.every((end, index) => Number.isFinite(end) && end > (buckets[index - 1] ?? -Infinity))) return undefined
-  return `buckets of '${ConfiguredMetrics.firstResponse}' must be ascending numbers for ${config.name}, got [${buckets.join(", ")}]`
-}
+const cacheRefusal = (name: string, feature: string): string =>
+  `Response Cache does not currently support model ${name} with ${feature}. Please disable the response cache.`
 
-const transactionProblem = (config: ModelConfig): string | undefined => {
-  if (config.responseCache?.enable !== true) return undefined
-  const refusal = (feature: string) =>
-    `Response Cache does not currently support model ${config.name} with ${feature}. Please disable the response cache.`
-  if (config.schedulingChoice.case === "sequenceBatching") return refusal("sequence batching scheduler")
-  return config.modelTransactionPolicy?.decoupled === true ? refusal("'Decoupled' transaction policy") : undefined
-}
+const sequenceCacheProblem = ({ name, responseCache }: ModelConfig): string | undefined =>
+  responseCache?.enable === true ? cacheRefusal(name, "sequence batching scheduler") : undefined
+
+const cacheProblem = ({ name, responseCache, modelTransactionPolicy }: ModelConfig): string | undefined =>
+  responseCache?.enable === true && modelTransactionPolicy?.decoupled === true
+    ? cacheRefusal(name, "'decoupled' transaction policy")
+    : undefined

@@ -119,7 +119,19 @@ describe("a configuration that is not the file's", () => {
   it.each([
     ["agrees", `${x} dims: [2, 3] } ${y} dims: [2, 3] }`, [2, 3], undefined],
     ["agrees in a batch", `max_batch_size: 2 ${x} dims: 3 } ${y} dims: -1 }`, ["n", 3], undefined],
-    ["agrees where the file says nothing of shapes", `${x} dims: 3 } ${y} dims: 7 }`, undefined, undefined],
+    ["an output agrees where the file has no rank", `${x} dims: 1 reshape {} } ${y} dims: 7 }`, undefined, undefined],
+    [
+      "an input that has no rank in the file is a scalar",
+      `${x} dims: 3 } ${y} dims: 7 }`,
+      undefined,
+      "model 'm', tensor 'X': the model expects 0 dimensions (shape []) but the model configuration specifies 1 dimensions (shape [3])",
+    ],
+    [
+      "an input that has no rank in the file has no batch",
+      `max_batch_size: 2 ${x} dims: 3 }`,
+      undefined,
+      "model 'm', tensor 'X': for the model to support batching the shape should have at least 1 dimension and the first dimension must be -1; but shape expected by the model is []",
+    ],
     ["agrees once reshaped", `${x} dims: 6 reshape { shape: [2, 3] } } ${y} dims: [2, 3] }`, [2, 3], undefined],
     ["may leave outputs out", `${x} dims: [2, 3] }`, [2, 3], undefined],
     ["other inputs", "input { name: 'Z' }", [2, 3], "unexpected inference input 'Z', allowed inputs are: X"],

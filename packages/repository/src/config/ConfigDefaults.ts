@@ -16,36 +16,57 @@ import {
 } from "@nereid/protocol/model_config"
 import { backends } from "./ConfigCheck.ts"
 
+interface ModelKind {
+  readonly backend: string
+  readonly platform: string
+}
+
 /**
  * The files that tell what runs a model whose configuration does not, and their defaults in `default_model_filename`.
  */
-const modelFiles: Readonly<Record<string, { readonly backend: string; readonly platform: string }>> = {
+const modelFiles: Readonly<Record<string, ModelKind>> = {
   "model.onnx": { backend: "onnxruntime", platform: "onnxruntime_onnx" },
   "model.ts": { backend: "nereid", platform: "" },
   "model.js": { backend: "nereid", platform: "" },
   "model.py": { backend: "python", platform: "" },
 }
 
-/** Name and backend, by the directory, its platform and the files of its versions. */
+/** Platforms of other backends, which Triton fills in. */
+const platforms: ReadonlyMap<string, string> = new Map([
+  ["tensorrt", "tensorrt_plan"],
+  ["pytorch", "pytorch_libtorch"],
+])
+
+/** Name by the directory; backend by the configuration, the files of the versions, or the name: `model.<backend>`. */
 export const identified = (config: ModelConfig, directory: string, files: ReadonlySet<string>): ModelConfig => {
-  const isSpecified = config.backend !== "" || config.platform !== ""
-  const possible = Object.entries(modelFiles).filter(
-    ([, { backend, platform }]) =>
-      (config.backend === "" || config.backend === backend) && (config.platform === "" || config.platform === platform),
+  const { platform, backend, defaultModelFilename } = config
+  const isSpecified = backend !== "" || platform !== ""
+  const possible = Object.entries(modelFiles).filter(([, other]) =>
+    backend === "" ? platform === "" || platform === other.platform : backend === other.backend,
   )
-  const guess = possible.find(([file]) => files.has(file)) ?? (isSpecified ? possible[0] : undefined)
-  const [file, { backend, platform }] = guess ?? ["", { backend: backends[config.platform] ?? "", platform: "" }]
+  const guess =
+    possible.find(([file]) => (isSpecified || defaultModelFilename === "") && files.has(file)) ??
+    possible.find(([file]) => isSpecified || file === defaultModelFilename) ??
+    (isSpecified || defaultModelFilename !== "" ? undefined : byName(directory))
+  const [file, found] = guess ?? ["", { backend: backends.get(platform) ?? "", platform: platforms.get(backend) ?? "" }]
   return {
     ...config,
     name: directory,
-    backend: config.backend === "" ? backend : config.backend,
-    platform: config.platform === "" ? platform : config.platform,
-    defaultModelFilename: config.defaultModelFilename === "" ? file : config.defaultModelFilename,
+    backend: backend === "" ? found.backend : backend,
+    platform: platform === "" ? found.platform : platform,
+    defaultModelFilename: defaultModelFilename === "" ? file : defaultModelFilename,
   }
 }
 
+/** Triton's last resort: the backend after the first dot of the model's name. */
+const byName = (name: string): [file: string, ModelKind] | undefined => {
+  const dot = name.indexOf(".")
+  const backend = name.slice(dot + 1)
+  return dot < 0 || backend === "" ? undefined : [`model.${backend}`, { backend, platform: "" }]
+}
+
 /** Default instance counts of a group on the CPU. */
-const defaultCounts: Readonly<Record<string, number>> = { onnxruntime: 2 }
+const defaultCounts: ReadonlyMap<string, number> = new Map([["onnxruntime", 2]])
 
 /** Fills in the defaults. `gpus`: the numbers of the machine's GPUs. */
 export const filled = (config: ModelConfig, gpus: ReadonlyArray<number>): ModelConfig => {
@@ -67,18 +88,20 @@ const groups = (
   { name, backend, instanceGroup }: ModelConfig,
   gpus: ReadonlyArray<number>,
 ): Array<ModelInstanceGroup> => {
-  const count = defaultCounts[backend] ?? 1
+  const count = defaultCounts.get(backend) ?? 1
   if (instanceGroup.length === 0) return [create(ModelInstanceGroupSchema, { name, kind: Kind.CPU, count })]
   return instanceGroup.map((group, index) => {
     // ONNX Runtime for GPUs is not a default; the configuration must name it.
-    const isOnGpu = group.kind === Kind.GPU || (group.kind === Kind.AUTO && group.gpus.length > 0 && gpus.length > 0)
+    const isOnGpu =
+      group.kind === Kind.GPU ||
+      (group.kind === Kind.AUTO && group.gpus.length > 0 && group.gpus.every((gpu) => gpus.includes(gpu)))
     const kind = isOnGpu ? Kind.GPU : group.kind === Kind.AUTO ? Kind.CPU : group.kind
     return {
       ...group,
       name: group.name === "" ? `${name}_${index}` : group.name,
       kind,
-      count: group.count === 0 ? (isOnGpu ? 1 : count) : group.count,
-      gpus: isOnGpu && group.gpus.length === 0 ? [...gpus] : group.kind === Kind.AUTO && !isOnGpu ? [] : group.gpus,
+      count: group.count < 1 ? (isOnGpu ? 1 : count) : group.count,
+      gpus: isOnGpu && group.gpus.length === 0 ? [...gpus] : group.gpus,
     }
   })
 }

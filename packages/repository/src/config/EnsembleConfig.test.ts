@@ -7,7 +7,7 @@ import * as ConfigText from "./ConfigText.ts"
 
 const problem = (text: string) => {
   const config = { ...Result.getOrThrow(ConfigText.parse(text)), name: "e" }
-  return ConfigCheck.problem(ConfigDefaults.filled(config, []), [])
+  return ConfigCheck.problem(ConfigDefaults.filled(config, []))
 }
 
 const tensor = (kind: "input" | "output", name: string) => `${kind} { name: "${name}" data_type: TYPE_FP32 dims: 1 }`
@@ -40,7 +40,7 @@ it.each([
   [ensemble([one]), undefined],
   [ensemble(["x:t > n > y:Y", "x:X > m > y:t"]), undefined],
   [
-    ensemble([one]).replace('platform: "ensemble"', 'platform: "onnxruntime_onnx"'),
+    ensemble([one]).replace('platform: "ensemble"', 'backend: "x"'),
     "ensemble scheduling cannot be set for model 'e' whose platform is not ensemble",
   ],
   [ensemble([one], "instance_group { count: 1 }"), "instance group should not be specified for ensemble 'e'"],
@@ -62,7 +62,7 @@ it.each([
   [ensemble([one], "", ["X"], ["Y", "Z"]), "ensemble output 'Z' for ensemble e' is not used"],
   [
     ensemble(["x:X a:u > m > y:Y z:t", "x:t > n > y:u"]),
-    "output 'Y' for ensemble 'e' is not written: at least one of its depending tensors, 'u', is not connected",
+    "output 'Y' for ensemble 'e' is not written: at least one of its depending tensors, 't', is not connected",
   ],
   [
     ensemble(["x:nowhere > m > y:Y"], "", []),

@@ -57,6 +57,18 @@ interface TensorUse {
   isUsed: boolean
 }
 
+/** Follows the tensors that are not ready from one to those that it depends on, to the last. May be a circle. */
+const unconnected = (tensor: string, tensors: ReadonlyMap<string, TensorUse>, ready: ReadonlySet<string>): string => {
+  const seen = new Set<string>()
+  let last = tensor
+  for (let next: string | undefined = tensor; next !== undefined;) {
+    last = next
+    next = [...(tensors.get(last)?.from ?? [])].find((other) => !ready.has(other) && !seen.has(other))
+    if (next !== undefined) seen.add(next)
+  }
+  return last
+}
+
 const flowProblem = (config: ModelConfig, steps: ReadonlyArray<EnsembleStep>): string | undefined => {
   const { name, input, output } = config
   const tensors = new Map<string, TensorUse>()
@@ -92,9 +104,8 @@ const flowProblem = (config: ModelConfig, steps: ReadonlyArray<EnsembleStep>): s
     const found = tensors.get(tensor)
     if (found === undefined) return `ensemble output '${tensor}' for ensemble ${name}' is not used`
     if (ready.has(tensor)) continue
-    const missing = [...(found.from ?? [])].find((other) => !ready.has(other))
-    const detail =
-      missing === undefined ? "" : `: at least one of its depending tensors, '${missing}', is not connected`
+    const missing = unconnected(tensor, tensors, ready)
+    const detail = missing === tensor ? "" : `: at least one of its depending tensors, '${missing}', is not connected`
     return `output '${tensor}' for ensemble '${name}' is not written${detail}`
   }
   const outputs = new Set(output.map(({ name: tensor }) => tensor))

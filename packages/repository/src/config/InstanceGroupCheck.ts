@@ -1,4 +1,4 @@
-/** Validates the instance groups of a configuration. Part of ConfigCheck.ts. */
+/** Validates the instance groups of a configuration. The messages and their order are Triton's. */
 import {
   type ModelConfig,
   type ModelInstanceGroup,
@@ -8,10 +8,12 @@ import {
 
 /** `available`: the numbers of the GPUs that there are. */
 export const problem = (config: ModelConfig, available: ReadonlyArray<number>): string | undefined => {
-  const { name, instanceGroup } = config
+  const { name, platform, instanceGroup } = config
+  // An ensemble executes nothing itself.
+  if (platform === "ensemble") return undefined
   if (instanceGroup.length === 0) return `must specify one or more 'instance group's for ${name}`
   for (const group of instanceGroup) {
-    const found = groupProblem(name, group, available)
+    const found = groupProblem(config, group, available)
     if (found !== undefined) return found
   }
   const active = instanceGroup.filter(({ passive }) => !passive)
@@ -25,20 +27,20 @@ export const problem = (config: ModelConfig, available: ReadonlyArray<number>): 
 const maxInstances = 1024
 
 const groupProblem = (
-  model: string,
-  { name, kind, gpus, count }: ModelInstanceGroup,
+  { name: model, platform }: ModelConfig,
+  { name, kind, gpus, profile }: ModelInstanceGroup,
   available: ReadonlyArray<number>,
 ): string | undefined => {
   const subject = `instance group ${name} of model ${model}`
   const kindName = KindSchema.value[kind]?.name
   if (kindName === undefined) return `${subject} has unexpected kind ${kind}`
-  if (kind === Kind.GPU && available.length === 0) {
-    return `${subject} has kind KIND_GPU but server does not support GPUs`
-  }
+  if (kind === Kind.GPU && gpus.length === 0) return `${subject} has kind KIND_GPU but no GPUs are available`
   if (gpus.length > 0 && kind !== Kind.GPU) return `${subject} has kind ${kindName} but specifies one or more GPUs`
   const absent = gpus.find((gpu) => !available.includes(gpu))
   if (absent !== undefined) {
     return `${subject} specifies invalid or unsupported gpu id ${absent}. Available GPUs: ${available.join(", ")}`
   }
-  return count > 0 ? undefined : `${subject} must have at least one instance, but its count is ${count}`
+  return profile.length === 0
+    ? undefined
+    : `${subject} and platform ${platform}specifies profile field which is only supported for TensorRT models`
 }

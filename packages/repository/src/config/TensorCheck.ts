@@ -1,4 +1,7 @@
-/** Validates the inputs and outputs of a configuration: names, datatypes, dims and reshapes. Part of ConfigCheck.ts. */
+/**
+ * Validates the inputs and outputs of a configuration: names, datatypes, dims, reshapes, and the inputs and outputs of
+ * batches. The messages and their order are Triton's.
+ */
 import {
   DataType,
   DataTypeSchema,
@@ -8,20 +11,30 @@ import {
   type ModelInput,
   type ModelOutput,
 } from "@nereid/protocol/model_config"
+import * as BatchTensorCheck from "./BatchTensorCheck.ts"
 
 export const problem = (config: ModelConfig): string | undefined => {
-  for (const input of config.input) {
-    const found = ioProblem("input", input) ?? inputProblem(config, input)
-    if (found !== undefined) return found
-  }
-  for (const output of config.output) {
-    const found = ioProblem("output", output)
-    if (found !== undefined) return found
-  }
+  const found =
+    first(config.input, (input) => shapeProblem(config, "input", input) ?? inputProblem(input) ?? kindProblem(input)) ??
+    first(config.output, (output) => shapeProblem(config, "output", output) ?? kindProblem(output)) ??
+    BatchTensorCheck.problem(config)
+  if (found !== undefined) return `${found} for ${config.name}`
   return twice("input", config) ?? twice("output", config)
 }
 
-const ioProblem = (kind: "input" | "output", tensor: ModelInput | ModelOutput): string | undefined => {
+const first = <A>(all: ReadonlyArray<A>, problemOf: (one: A) => string | undefined): string | undefined => {
+  for (const one of all) {
+    const found = problemOf(one)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const shapeProblem = (
+  { maxBatchSize, backend }: ModelConfig,
+  kind: "input" | "output",
+  tensor: ModelInput | ModelOutput,
+): string | undefined => {
   const { name, dataType, dims, reshape } = tensor
   if (name === "") return `model ${kind} must specify 'name'`
   const subject = `model ${kind} '${name}'`
@@ -29,15 +42,28 @@ const ioProblem = (kind: "input" | "output", tensor: ModelInput | ModelOutput): 
   // A number of an enum may be any, also in the text format.
   if (DataTypeSchema.value[dataType] === undefined) return `${subject} has unexpected data_type ${dataType}`
   if (dims.length === 0) return `${subject} must specify 'dims'`
+  // An ONNX graph may have scalars, which only such a reshape describes.
+  if (reshape?.shape.length === 0 && maxBatchSize === 0 && backend !== "onnxruntime") {
+    return `${subject} cannot have empty reshape for non-batching model as scalar tensors are not supported`
+  }
   if (!dims.every(isExtent)) return `${subject} dimension ${extents}`
   if (!dims.every(isCountable)) return `${subject} dimension must be at most ${Number.MAX_SAFE_INTEGER}`
-  if (tensor.isShapeTensor) return `${subject} shape tensors are only supported for TensorRT platform`
-  if (tensor.isNonLinearFormatIo) return `${subject} Non-linear IO format is only supported for TensorRT platform`
   if (reshape === undefined) return undefined
   if (!reshape.shape.every(isExtent)) return `${subject} reshape dimensions ${extents}`
-  if (!reshape.shape.every(isCountable))
+  if (!reshape.shape.every(isCountable)) {
     return `${subject} reshape dimensions must be at most ${Number.MAX_SAFE_INTEGER}`
+  }
   return reshapeProblem(subject, dims, reshape.shape)
+}
+
+const inputProblem = ({ name, format, dims }: ModelInput): string | undefined => {
+  if (FormatSchema.value[format] === undefined) return `model input '${name}' has unexpected format ${format}`
+  return format !== Format.NONE && dims.length !== 3 ? "model input NHWC/NCHW require 3 dims" : undefined
+}
+
+const kindProblem = ({ isShapeTensor, isNonLinearFormatIo }: ModelInput | ModelOutput): string | undefined => {
+  if (isShapeTensor) return "shape tensors are only supported for TensorRT platform"
+  return isNonLinearFormatIo ? "Non-linear IO format is only supported for the TensorRT platform" : undefined
 }
 
 const isExtent = (extent: bigint): boolean => extent >= 1n || extent === -1n
@@ -70,15 +96,6 @@ const counts = (dims: ReadonlyArray<bigint>): ReadonlyArray<bigint> => {
     else parts[parts.length - 1] = (parts.at(-1) ?? 1n) * dim
   }
   return parts
-}
-
-const inputProblem = ({ maxBatchSize }: ModelConfig, input: ModelInput): string | undefined => {
-  const { name, format, dims, allowRaggedBatch } = input
-  if (FormatSchema.value[format] === undefined) return `model input '${name}' has unexpected format ${format}`
-  if (format !== Format.NONE && dims.length !== 3) return `model input '${name}' NHWC/NCHW require 3 dims`
-  return allowRaggedBatch && maxBatchSize === 0
-    ? `model input '${name}' can not have ragged batch without batching: 'max_batch_size' is 0`
-    : undefined
 }
 
 const twice = (kind: "input" | "output", config: ModelConfig): string | undefined => {

@@ -15,8 +15,10 @@ export const chosen = (
       const specific = new Set(named(policy))
       return versions.filter((version) => specific.has(version))
     }
+    case "latest":
+      return versions.slice(Math.max(0, versions.length - choice.value.numVersions))
     default:
-      return versions.slice(-(choice?.value?.numVersions || 1))
+      return versions.slice(-1)
   }
 }
 

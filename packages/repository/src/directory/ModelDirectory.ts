@@ -86,7 +86,11 @@ export const lines = Effect.fnUntraced(function* (path: string) {
 
 /** The contents of a regular file of at most `maxBytes`. */
 export const contents = (path: string, maxBytes: number) =>
-  Effect.mapError(Files.read(path, maxBytes), unreadable(path))
+  Effect.mapError(Files.read(path, maxBytes), (problem) =>
+    isAbsent(problem)
+      ? new LoadFailure({ message: `failed to open text file for read ${path}: No such file or directory` })
+      : unreadable(path)(problem),
+  )
 
 /** Changes with any file of the directory, whether it is replaced or written to. */
 export const stamp = (path: string): Effect.Effect<string, LoadFailure> =>

@@ -11,7 +11,7 @@ import type { OtherModels } from "../plan/OtherModels.ts"
 /** The model of each step, in their order; or the first problem. */
 export const resolve = (
   ensemble: EnsembleDefinition,
-  otherModels: Pick<OtherModels, "versions" | "isKnown">,
+  otherModels: Pick<OtherModels, "versions" | "isKnown" | "loadError">,
 ): Result.Result<ReadonlyArray<RunningModel>, string> => {
   const { name, steps } = ensemble
   const versions = new Map(steps.map(({ model }) => [model, otherModels.versions(model)]))
@@ -22,14 +22,16 @@ export const resolve = (
   }
   const [unloaded] = missing
   if (unloaded !== undefined) {
-    return Result.fail(`ensemble '${name}' depends on '${unloaded}' which has no loaded version`)
+    const error = otherModels.loadError(unloaded)
+    const detail = error === undefined ? "" : `. Model '${unloaded}' loading failed with error: ${error}`
+    return Result.fail(`ensemble '${name}' depends on '${unloaded}' which has no loaded version${detail}`)
   }
   const models: Array<RunningModel> = []
   for (const { model, version } of steps) {
     const all = versions.get(model) ?? []
     const found = version === "" ? all.at(-1) : all.find((other) => other.description.version === version)
     if (found === undefined) {
-      return Result.fail(`ensemble '${name}' depends on '${model}' whose required version ${version} is not loaded`)
+      return Result.fail(`ensemble '${name}' depends on '${model}' whose required version ${version} is not loaded.`)
     }
     models.push(found)
   }

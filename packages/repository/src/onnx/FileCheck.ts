@@ -61,7 +61,9 @@ const tensorProblem = (
   }
   if (file.datatype === "BF16") return `${location}: onnxruntime-node has no ${given} tensors`
   const dims = (tensor.reshape?.shape ?? tensor.dims).map(Number)
-  return file.dims === undefined ? undefined : shapeProblem(location, wireDims(file.dims), dims, maxBatchSize)
+  // An input without a rank is a scalar for ONNX Runtime, and for Triton. The rank of an output may be inferred.
+  if (file.dims === undefined && kind === "output") return undefined
+  return shapeProblem(location, wireDims(file.dims ?? []), dims, maxBatchSize)
 }
 
 const shapeProblem = (

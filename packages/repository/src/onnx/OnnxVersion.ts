@@ -13,7 +13,7 @@ import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as Declaration from "../config/Declaration.ts"
 import * as FileCheck from "./FileCheck.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
-import { failure, type LoadFailure, refuse } from "../directory/LoadFailure.ts"
+import { failure, invalid, type LoadFailure, refuse } from "../directory/LoadFailure.ts"
 import * as VersionPlan from "../plan/VersionPlan.ts"
 import * as OnnxParameters from "./OnnxParameters.ts"
 import * as RaggedConfig from "./RaggedConfig.ts"
@@ -24,7 +24,7 @@ export const layer = Effect.fnUntraced(function* (
   declared: Declaration.RepositoryModelClass,
   serving: Provide.ServingOptions,
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
-  const ragged = yield* Effect.mapError(Effect.fromResult(BatchingMessage.flat(config)), failure)
+  const ragged = yield* Effect.mapError(Effect.fromResult(BatchingMessage.flat(config)), invalid)
   const asInFile = ragged === undefined ? config : RaggedConfig.inFile(config, ragged)
   const { signature: inFile, weightFiles } = yield* VersionPlan.source(file)
   yield* refuse(FileCheck.problem(asInFile, inFile))
@@ -37,7 +37,7 @@ export const layer = Effect.fnUntraced(function* (
     ragged &&
     (yield* Effect.try({
       try: () => FlatBatch.resolve(model.definition, ragged),
-      catch: (error) => failure(errorMessage(error)),
+      catch: (error) => invalid(errorMessage(error)),
     }))
   return Provide.fromInstances(
     model,
@@ -72,7 +72,7 @@ const source = Effect.fnUntraced(function* (
     readonly idleSeconds: number
   },
 ): Effect.fn.Return<InstanceSet.InstanceSource<LoadFailure, Scope.Scope>, LoadFailure> {
-  const options = yield* Effect.mapError(Effect.fromResult(OnnxParameters.options(config, file, idleSeconds)), failure)
+  const options = yield* Effect.mapError(Effect.fromResult(OnnxParameters.options(config, file, idleSeconds)), invalid)
   const { name, version, signature, maxBatchSize } = definition
   const inner = Declaration.reshapedSignature(config, signature)
   const isReshaped = inner !== signature

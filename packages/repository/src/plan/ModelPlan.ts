@@ -69,10 +69,6 @@ export const make = Effect.fnUntraced(function* (
       return { ...files, plan } satisfies PlannedVersion
     }),
   )
-  const failures = versions.flatMap(({ plan }) => (Result.isFailure(plan) ? [plan.failure] : []))
-  const [first] = failures
-  // If all versions fail, and the first failure is not about a version's files, the model fails.
-  if (first !== undefined && failures.length === versions.length && first.version === undefined) return yield* first
   const config = ConfigDefaults.filled(identified, options.gpus)
   return { config, versions, warnings: Support.warnings(config), stamp: directory.stamp }
 })
@@ -85,11 +81,7 @@ const identify = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ModelConfig, LoadFailure> {
   const { name, path } = directory
   const given = yield* Effect.fromResult(override === undefined ? written(directory) : overriding(override.config))
-  yield* refuse(ConfigCheck.identityProblem(given, name))
-  const identified = ConfigDefaults.identified(given, name, ModelDirectory.fileNames(directory))
-  if (ConfigCheck.isUnspecified(identified)) {
-    return yield* failure(`must specify 'platform' or 'backend' for '${name}'`)
-  }
+  const identified = yield* checked(given, name, ModelDirectory.fileNames(directory))
   if (override?.isForeign === true && identified.backend === "nereid") {
     return yield* failure("a script cannot be loaded from the files of a request")
   }
@@ -99,6 +91,21 @@ const identify = Effect.fnUntraced(function* (
     const file = join(path, "config.pbtxt")
     return yield* failure(`failed to open text file for read ${file}: No such file or directory`)
   }
+  return identified
+})
+
+/** Completes the name and backend of a configuration, and checks all that does not depend on a version. */
+export const checked = Effect.fnUntraced(function* (
+  given: ModelConfig,
+  name: string,
+  files: ReadonlySet<string>,
+): Effect.fn.Return<ModelConfig, LoadFailure> {
+  const identified = ConfigDefaults.identified(given, name, files)
+  // The messages have the name that the configuration gives the model.
+  const named = { ...identified, name: given.name || name }
+  yield* refuse(
+    ConfigCheck.backendProblem(identified, name) ?? ConfigCheck.problem(named) ?? ConfigCheck.nameProblem(given, name),
+  )
   return identified
 })
 

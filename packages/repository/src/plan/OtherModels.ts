@@ -3,7 +3,9 @@ import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { RegisteredModels } from "@nereid/core/Registry"
 
 export interface OtherModels extends Pick<RegisteredModels, "versions"> {
-  /** Whether the model exists, loaded or not. */
+  /** Whether the model exists with a valid configuration, loaded or not. */
   readonly isKnown: (name: string) => boolean
+  /** Error of the last load of the model; undefined if it succeeded, or there was none. */
+  readonly loadError: (name: string) => string | undefined
   readonly calls: NamedCalls
 }

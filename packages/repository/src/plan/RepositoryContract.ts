@@ -43,9 +43,11 @@ export const read = Effect.fn("RepositoryContract.read")(function* (
   if (!existsSync(path)) return yield* failure("the model does not exist")
   const found = yield* ModelDirectory.read(name, path, configName)
   const given = yield* Effect.fromResult(ModelPlan.written(found))
-  yield* refuse(ConfigCheck.identityProblem(given, name))
+  yield* refuse(ConfigCheck.nameProblem(given, name))
   const files = ModelDirectory.fileNames(found)
   const identified = ConfigDefaults.identified(given, name, files)
+  // A configuration of another backend, or without one, has a contract too.
+  if (identified.backend !== "" || identified.platform !== "") yield* refuse(ConfigCheck.problem(identified))
   const number = version ?? VersionPolicy.chosen(identified.versionPolicy, [...found.versions.keys()]).at(-1)
   if (version !== undefined && !found.versions.has(version)) return yield* failure(`it has no version ${version}`)
   const file = identified.backend === "onnxruntime" ? yield* signature(identified, path, number) : undefined

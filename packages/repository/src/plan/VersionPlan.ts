@@ -8,8 +8,10 @@ import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as ConfigCheck from "../config/ConfigCheck.ts"
 import * as ConfigCompletion from "../config/ConfigCompletion.ts"
 import * as ConfigDefaults from "../config/ConfigDefaults.ts"
+import * as InstanceGroupCheck from "../config/InstanceGroupCheck.ts"
 import * as Support from "../config/Support.ts"
-import { failure, LoadFailure, refuse } from "../directory/LoadFailure.ts"
+import * as TensorCheck from "../config/TensorCheck.ts"
+import { failure, invalid, type LoadFailure, refuse } from "../directory/LoadFailure.ts"
 import * as ModelDirectory from "../directory/ModelDirectory.ts"
 import * as ModelWarmUp from "./ModelWarmUp.ts"
 
@@ -45,8 +47,8 @@ export interface VersionPlan extends VersionFiles {
 }
 
 /**
- * `readNames`: the files of the version. `given`: the configuration of the model, with the backend that runs it.
- * Problems of its file are a failure of the version.
+ * `readNames`: the files of the version. `given`: the configuration of the model, with the backend that runs it. The
+ * order of the checks is Triton's.
  */
 export const make = Effect.fnUntraced(function* (
   files: VersionFiles,
@@ -55,16 +57,16 @@ export const make = Effect.fnUntraced(function* (
   given: ModelConfig,
   { autoComplete, defaultMaxBatchSize, idleSeconds, gpus }: PlanOptions,
 ): Effect.fn.Return<VersionPlan, LoadFailure> {
-  const { version, file } = files
-  const withVersion = Effect.mapError(({ message }: LoadFailure) => new LoadFailure({ message, version }))
-  const names = yield* withVersion(Effect.fromResult(readNames))
-  yield* withVersion(refuse(Support.backendProblem(given, names)))
+  const { file } = files
+  const names = yield* Effect.fromResult(readNames)
+  yield* refuse(Support.backendProblem(given, names))
+  yield* refuse(InstanceGroupCheck.problem(ConfigDefaults.filled(given, gpus), gpus))
   const completion = Effect.flatMap(source(file), ({ signature }) =>
-    Effect.fromResult(Result.mapError(ConfigCompletion.complete(given, signature, defaultMaxBatchSize), failure)),
+    Effect.fromResult(Result.mapError(ConfigCompletion.complete(given, signature, defaultMaxBatchSize), invalid)),
   )
-  const completed = autoComplete && given.backend === "onnxruntime" ? yield* withVersion(completion) : given
+  const completed = autoComplete && given.backend === "onnxruntime" ? yield* completion : given
   const config = ConfigDefaults.filled(completed, gpus)
-  yield* refuse(ConfigCheck.problem(config, gpus) ?? Support.problem(config))
+  yield* refuse(ConfigCheck.problem(config) ?? TensorCheck.problem(config) ?? Support.problem(config))
   return {
     ...files,
     path,

@@ -164,13 +164,13 @@ it.live.each([
     "a script that does not initialize",
     script("() => []", "initialize: () => { throw new Error('no memory') },"),
     "",
-    /^initialize of .*\/m\/1\/model\.js has failed: no memory$/,
+    /^Internal: initialize of .*\/m\/1\/model\.js has failed: no memory$/,
   ],
   [
     "another word for the parameter",
     script("() => []"),
     "yes",
-    /^parameter 'worker_threads' must be true or false, but 'yes' was given$/,
+    /^Invalid argument: parameter 'worker_threads' must be true or false, but 'yes' was given$/,
   ],
 ] as const)("%s makes the model unavailable", ([, file, requested, reason]) =>
   Effect.gen(function* () {

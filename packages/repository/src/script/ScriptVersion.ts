@@ -7,7 +7,7 @@ import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
 import type { RepositoryModelClass } from "../config/Declaration.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
-import { failure, type LoadFailure } from "../directory/LoadFailure.ts"
+import { invalid, type LoadFailure } from "../directory/LoadFailure.ts"
 import type { VersionPlan } from "../plan/VersionPlan.ts"
 import * as ModuleVersion from "./ModuleVersion.ts"
 import * as Script from "./Script.ts"
@@ -27,7 +27,7 @@ export const make = Effect.fn("ScriptVersion.make")(function* (
   serving: ServingOptions,
 ): Effect.fn.Return<ScriptVersion, LoadFailure> {
   const options = { ...serving, instances: InstanceGroups.options(plan.config) }
-  const isThreaded = Result.mapError(ScriptThreads.isWanted(plan.config), failure)
+  const isThreaded = Result.mapError(ScriptThreads.isWanted(plan.config), invalid)
   const wantsThreads = yield* Effect.fromResult(isThreaded)
   const realPath = yield* Script.locate(plan.file)
   if (wantsThreads) return { layer: ScriptThreads.layer(plan, realPath, declared, options) }
