@@ -9,6 +9,10 @@ export interface BrokenModel {
   readonly reason: string | RegExp
   /** Whether its configuration is wrong before versions are chosen, which a load has other words for. */
   readonly isUnreadable?: boolean
+  /** Whether `reason` is all that Triton says: measured, or by its sources. */
+  readonly isWhole?: boolean
+  /** Triton's name of the status of a version that fails; absent if no version does. */
+  readonly status?: "Invalid argument" | "Internal"
   readonly proves?: ReadonlyArray<RepositoryLineName>
 }
 

@@ -166,14 +166,18 @@ const groups: Readonly<Record<string, StoredConfig>> = {
     "A11.group.several",
     "A11.group.auto",
   ),
+  group_of_negative_count: of(
+    "instance_group { count: -1 }",
+    { instance_group: [{ name: "group_of_negative_count_0", count: 1, kind: "KIND_CPU" }] },
+    "A11.group.count.negative",
+  ),
   group_fields: of(
-    `instance_group { kind: KIND_CPU secondary_devices { kind: KIND_NVDLA device_id: 1 } profile: [ "a", "b" ] host_policy: "p"
+    `instance_group { kind: KIND_CPU secondary_devices { kind: KIND_NVDLA device_id: 1 } host_policy: "p"
       rate_limiter { resources { name: "R" global: true count: 3 } priority: 2 } } instance_group { passive: true }`,
     {
       instance_group: [
         {
           secondary_devices: [{ kind: "KIND_NVDLA", device_id: 1 }],
-          profile: ["a", "b"],
           host_policy: "p",
           rate_limiter: { resources: [{ name: "R", global: true, count: 3 }], priority: 2 },
         },
@@ -181,7 +185,6 @@ const groups: Readonly<Record<string, StoredConfig>> = {
       ],
     },
     "A11.group.secondary-devices",
-    "A11.group.profile",
     "A11.group.host-policy",
     "A11.group.rate-limiter",
     "A11.group.passive",
@@ -189,6 +192,11 @@ const groups: Readonly<Record<string, StoredConfig>> = {
 }
 
 const fields: Readonly<Record<string, StoredConfig>> = {
+  ragged_without_batch: whole(
+    `${io("input", "X", "allow_ragged_batch: true")}${io("output", "Y")}`,
+    { input: [{ allow_ragged_batch: true }] },
+    "A11.ragged.input",
+  ),
   format: whole(
     `input { name: "X" data_type: TYPE_INT32 dims: [ 3, 2, 2 ] format: FORMAT_NCHW } ${io("output", "Y")}`,
     { input: [{ format: "FORMAT_NCHW", dims: [3, 2, 2] }] },

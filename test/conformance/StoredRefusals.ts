@@ -2,6 +2,7 @@
 import type { BrokenModel } from "./BrokenModel.ts"
 import type { RepositoryLineName } from "./RepositoryLines.ts"
 import { misscheduled } from "./StoredScheduling.ts"
+import { wrongConfigurations } from "./WrongConfigurations.ts"
 import { wrongEnsembles } from "./WrongEnsembles.ts"
 import { wrongModels } from "./WrongModels.ts"
 
@@ -48,6 +49,7 @@ const illegal: Readonly<Record<string, readonly [config: string, place: string, 
 /** Models that fail to load, with the reason. */
 export const broken: Readonly<Record<string, BrokenModel>> = {
   ...wrongModels,
+  ...wrongConfigurations,
   ...wrongEnsembles,
   ...misscheduled,
   ...Object.fromEntries(

@@ -133,16 +133,23 @@ const optionalSource = model({
   initializers: [initializer("Z", "FP32", [1, 1], Float32Array.of(1))],
 })
 
+/** Prefix of errors about a request that has no id. */
+const unnamed = "[request id: <id_unknown>] "
+
+const whole = { isWhole: true, status: "Invalid argument" } as const
+
 export const misscheduled: Readonly<Record<string, BrokenModel>> = {
   no_default_level: {
     config: batching("priority_levels: 2"),
     reason: "default priority level must be in range [1, 2] for no_default_level",
     proves: ["A11.batching.default-level.range"],
+    isUnreadable: true,
   },
   level_of_policy: {
     config: batching("priority_levels: 2 default_priority_level: 1 priority_queue_policy { key: 3 value {} }"),
     reason: "priority queue policy must have priority level in range [1, 2] for level_of_policy",
     proves: ["A11.batching.policy.level"],
+    isUnreadable: true,
   },
   ordered_delay: {
     config: batching(
@@ -150,31 +157,29 @@ export const misscheduled: Readonly<Record<string, BrokenModel>> = {
     ),
     reason: "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for ordered_delay",
     proves: ["A11.batching.ordering.levels"],
+    isUnreadable: true,
   },
   ordered_delay_of_level: {
     config: batching(`preserve_ordering: true priority_levels: 1 default_priority_level: 1
       priority_queue_policy { key: 1 value { timeout_action: DELAY default_timeout_microseconds: 1 } }`),
     reason:
       "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for ordered_delay_of_level",
+    isUnreadable: true,
   },
   cached_sequences: {
     config: "max_batch_size: 4 sequence_batching {} response_cache { enable: true }",
     reason:
       "Response Cache does not currently support model cached_sequences with sequence batching scheduler. Please disable the response cache.",
     proves: ["A11.cache.decoupled"],
+    isUnreadable: true,
   },
   cached_responses: {
     config: `${tensors} model_transaction_policy { decoupled: true } response_cache { enable: true }`,
     files: script("function* () {}"),
     reason:
-      "Response Cache does not currently support model cached_responses with 'Decoupled' transaction policy. Please disable the response cache.",
+      "Response Cache does not currently support model cached_responses with 'decoupled' transaction policy. Please disable the response cache.",
     proves: ["A11.cache.decoupled"],
-  },
-  ragged_without_batch: {
-    config: `${io("input", "X", `${fp32} allow_ragged_batch: true`)}${io("output", "Y", fp32)}`,
-    files: script("() => []"),
-    reason: "model input 'X' can not have ragged batch without batching: 'max_batch_size' is 0",
-    proves: ["A11.ragged.input"],
+    isUnreadable: true,
   },
   made_for_script: {
     config: `${tensors} ${ends}`,
@@ -249,42 +254,54 @@ export const misscheduled: Readonly<Record<string, BrokenModel>> = {
   },
   warm_up_without_file: {
     config: warmUpConfig(`${fp32} input_data_file: "no"`),
-    reason: /warm-up 'w' of model 'warm_up_without_file', input 'X': cannot read .*warm_up_without_file\/warmup\/no/,
+    reason: /failed to open text file for read [^ ]*\/warm_up_without_file\/warmup\/no: No such file or directory/,
+    status: "Internal",
   },
   warm_up_elsewhere: {
     config: warmUpConfig(`${fp32} input_data_file: "../config.pbtxt"`),
-    reason: "warm-up 'w' of model 'warm_up_elsewhere', input 'X': ",
+    reason: "file '../config.pbtxt' is not below ",
+    status: "Internal",
   },
   warm_up_of_other_size: {
     config: warmUpConfig(`${fp32} input_data_file: "x"`),
     files: { "1/model.onnx": plus(1), "warmup/x": "123" },
-    reason: "warm-up 'w' of model 'warm_up_of_other_size', input 'X': expected 4 bytes for FP32[1], got 3",
+    reason: `${unnamed}warmup setting expects 4 bytes, but the data provided from xonly has 3 bytes`,
+    ...whole,
+  },
+  warm_up_without_data: {
+    config: warmUpConfig(fp32),
+    reason: `${unnamed}warmup setting expects input 'X' to have input_data_type set`,
+    ...whole,
   },
   warm_up_without_type: {
     config: warmUpConfig("dims: 1 zero_data: true"),
-    reason: "warm-up 'w' of model 'warm_up_without_type', input 'X': it must specify 'data_type'",
+    reason: `${unnamed}inference input 'X' data-type is '<invalid>', but model 'warm_up_without_type' expects 'FP32'`,
+    ...whole,
   },
   warm_up_of_any_size: {
     config: warmUpConfig("data_type: TYPE_FP32 dims: -1 zero_data: true"),
-    reason: "warm-up 'w' of model 'warm_up_of_any_size', input 'X': its dims [-1] must be at least 1 each",
+    reason: "warmup setting expects all variable-size dimensions are specified for input 'X'",
+    ...whole,
   },
   warm_up_of_other_dims: {
     config: warmUpConfig("data_type: TYPE_FP32 dims: 7 zero_data: true"),
-    reason:
-      "model 'warm_up_of_other_dims' version 1 has failed its warm-up on instance warm_up_of_other_dims_0_0: input 'X' of model 'warm_up_of_other_dims': ",
+    reason: `${unnamed}unexpected shape for input 'X' for model 'warm_up_of_other_dims'. Expected [-1,1], got [1,7]. NOTE: `,
+    status: "Invalid argument",
   },
   warm_up_of_other_type: {
     config: warmUpConfig("data_type: TYPE_INT32 dims: 1 zero_data: true"),
-    reason:
-      "has failed its warm-up on instance warm_up_of_other_type_0_0: input 'X' of model 'warm_up_of_other_type': ",
+    reason: `${unnamed}inference input 'X' data-type is 'INT32', but model 'warm_up_of_other_type' expects 'FP32'`,
+    ...whole,
   },
   warm_up_of_nothing: {
     config: `${one}model_warmup { name: "w" batch_size: 1 }`,
-    reason: "has failed its warm-up on instance warm_up_of_nothing_0_0: input 'X' of model 'warm_up_of_nothing': ",
+    reason: `${unnamed}expected 1 inputs but got 0 inputs for model 'warm_up_of_nothing'. Got input(s) [], but missing required input(s) ['X']. Please provide all required input(s).`,
+    ...whole,
   },
   warm_up_too_large: {
     config: warmUpConfig(`${fp32} zero_data: true`, "batch_size: 5"),
-    reason: "warm-up 'w' of model 'warm_up_too_large': batch_size must be <= 4, but 5 was given",
+    reason: "failed to run warmup sample 'w': batch size 5 for 'warm_up_too_large_0', max allowed is 4; ",
+    status: "Invalid argument",
   },
   warm_up_that_fails: {
     config: `${tensors} ${warmUpConfig(`${fp32} random_data: true`)}`,

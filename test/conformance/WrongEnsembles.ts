@@ -10,6 +10,13 @@ const ensemble = (config: string, reason: string, ...proves: ReadonlyArray<Repos
   proves,
 })
 
+/** Wrong without a look at the models of its steps. */
+const misconfigured = (...given: Parameters<typeof ensemble>): BrokenModel => ({
+  ...ensemble(...given),
+  isUnreadable: true,
+  isWhole: true,
+})
+
 const chain = (...steps: ReadonlyArray<string>) =>
   `platform: "ensemble" ${tensors(fp32)} ensemble_scheduling { ${steps.join(" ")} }`
 
@@ -29,50 +36,51 @@ export const wrongEnsembles: Readonly<Record<string, BrokenModel>> = {
   no_ensemble: {
     ...script(`${tensors(fp32)} ensemble_scheduling { ${simple} }`),
     reason: "ensemble scheduling cannot be set for model 'no_ensemble' whose platform is not ensemble",
+    isUnreadable: true,
     proves: ["A11.ensemble.platform"],
   },
-  no_scheduling: ensemble(
+  no_scheduling: misconfigured(
     `platform: "ensemble" ${tensors(fp32)}`,
     "ensemble scheduling must be set for ensemble no_scheduling whose platform is ensemble",
     "A11.ensemble.platform",
   ),
-  no_step: ensemble(chain(), "must specify 'step' for ensemble 'no_step'", "A11.ensemble.no-step"),
-  step_of_nothing: ensemble(
+  no_step: misconfigured(chain(), "must specify 'step' for ensemble 'no_step'", "A11.ensemble.no-step"),
+  step_of_nothing: misconfigured(
     chain(step("", { X: "X" }, { Y: "Y" })),
     "must specify 'model_name' in step 0 of ensemble 'step_of_nothing'",
     "A11.ensemble.no-model",
   ),
-  no_input_map: ensemble(
+  no_input_map: misconfigured(
     chain(simple, step("bare", {}, { Y: "Z" })),
     "must specify 'input_map' in step 1 of ensemble 'no_input_map'",
     "A11.ensemble.no-map",
   ),
-  no_output_map: ensemble(
+  no_output_map: misconfigured(
     chain(step("bare", { X: "X" }, {})),
     "must specify 'output_map' in step 0 of ensemble 'no_output_map'",
     "A11.ensemble.no-map",
   ),
-  unused_input: ensemble(
+  unused_input: misconfigured(
     `${chain(simple)} ${io("input", "Z", fp32)}`,
     "ensemble input 'Z' for ensemble unused_input' is not used",
     "A11.ensemble.unused-input",
   ),
-  unused_output: ensemble(
+  unused_output: misconfigured(
     `${chain(simple)} ${io("output", "Z", fp32)}`,
     "ensemble output 'Z' for ensemble unused_output' is not used",
     "A11.ensemble.unused-output",
   ),
-  unused_tensor: ensemble(
+  unused_tensor: misconfigured(
     chain(simple, step("bare", { X: "X" }, { Y: "t" })),
     "ensemble tensor 't' is unused in ensemble 'unused_tensor'",
     "A11.ensemble.unused-tensor",
   ),
-  unwritten: ensemble(
+  unwritten: misconfigured(
     `${chain(simple, step("bare", { X: "nowhere" }, { Y: "Z" }))} ${io("output", "Z", fp32)}`,
     "output 'Z' for ensemble 'unwritten' is not written: at least one of its depending tensors, 'nowhere', is not connected",
     "A11.ensemble.unwritten",
   ),
-  written_twice: ensemble(
+  written_twice: misconfigured(
     chain(simple, simple),
     "ensemble tensor 'Y' can appear in an output map only once for ensemble 'written_twice' step 1",
     "A11.ensemble.output-twice",
@@ -132,20 +140,20 @@ export const wrongEnsembles: Readonly<Record<string, BrokenModel>> = {
   ),
   other_version: ensemble(
     chain(simple.replace("model_version: -1", "model_version: 7")),
-    "ensemble 'other_version' depends on 'bare' whose required version 7 is not loaded",
+    "ensemble 'other_version' depends on 'bare' whose required version 7 is not loaded.",
     "A11.ensemble.version.absent",
   ),
-  with_group: ensemble(
+  with_group: misconfigured(
     `${chain(simple)} instance_group { count: 1 }`,
     "instance group should not be specified for ensemble 'with_group'",
     "A11.ensemble.fields",
   ),
-  with_optimization: ensemble(
+  with_optimization: misconfigured(
     `${chain(simple)} optimization {}`,
     "optimization should not be specified for ensemble 'with_optimization'",
     "A11.ensemble.fields",
   ),
-  with_warm_up: ensemble(
+  with_warm_up: misconfigured(
     `${chain(simple)} model_warmup { name: "w" }`,
     "model_warmup can not be specified for ensemble 'with_warm_up'",
     "A11.ensemble.fields",

@@ -50,7 +50,8 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   no_file: {
     config: "",
     files: { "1/weights.bin": "" },
-    reason: "must specify 'platform' or 'backend' for 'no_file'",
+    reason:
+      "Invalid model name: Could not determine backend for model 'no_file' with no backend in model configuration. Expected model name of the form 'model.<backend_name>'.",
     isUnreadable: true,
     proves: ["A11.platform.neither"],
   },
@@ -173,22 +174,22 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   },
   image_format: {
     config: tensors(`${fp32} format: FORMAT_NHWC`),
-    reason: "model input 'X' NHWC/NCHW require 3 dims",
+    reason: "model input NHWC/NCHW require 3 dims for image_format",
     proves: ["A11.io.format.dims"],
   },
   shape_tensor: {
     config: tensors(`${fp32} is_shape_tensor: true`),
-    reason: "model input 'X' shape tensors are only supported for TensorRT platform",
+    reason: "shape tensors are only supported for TensorRT platform for shape_tensor",
     proves: ["A11.io.shape-tensor"],
   },
   no_labels: {
     config: tensors(fp32, `${fp32} label_filename: "labels.txt"`),
-    reason: "/no_labels/labels.txt: ENOENT",
+    reason: /failed to open text file for read [^ ]*\/no_labels\/labels\.txt: No such file or directory/,
     proves: ["A11.io.labels.absent"],
   },
   on_gpu: {
     config: "instance_group { kind: KIND_GPU gpus: [ 99 ] }",
-    reason: /has kind KIND_GPU but server does not support GPUs|invalid or unsupported gpu id 99/,
+    reason: "instance group on_gpu_0 of model on_gpu specifies invalid or unsupported gpu id 99. Available GPUs: ",
     proves: ["A11.group.gpu"],
   },
   gpus_of_cpu: {
@@ -204,22 +205,26 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   preferred: {
     config: "max_batch_size: 4 dynamic_batching { preferred_batch_size: 5 }",
     reason: "dynamic batching preferred size must be <= max batch size for preferred",
+    isUnreadable: true,
     proves: ["A11.batching.preferred.range"],
   },
   preferred_none: {
     config: "max_batch_size: 4 dynamic_batching { preferred_batch_size: 0 }",
     reason: "dynamic batching preferred size must be positive for preferred_none",
+    isUnreadable: true,
     proves: ["A11.batching.preferred.range"],
   },
   default_level: {
     config: "max_batch_size: 4 dynamic_batching { priority_levels: 2 default_priority_level: 3 }",
     reason: "default priority level must be in range [1, 2] for default_level",
+    isUnreadable: true,
     proves: ["A11.batching.default-level.range"],
   },
   ordered_levels: {
     config:
       "max_batch_size: 4 dynamic_batching { preserve_ordering: true priority_levels: 2 default_priority_level: 1 }",
     reason: "Only one priority level is allowed when 'preserve_ordering' is true for ordered_levels",
+    isUnreadable: true,
     proves: ["A11.batching.ordering.levels"],
   },
   sequences: {
@@ -238,12 +243,12 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
     proves: ["A11.optimization.accelerators"],
   },
   warm_up_of_too_much: {
-    config: `${one} model_warmup { name: "w" inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 1000000, 1000000000 ] zero_data: true } } }`,
-    reason: "warm-up 'w' of model 'warm_up_of_too_much', input 'X': cannot make a tensor FP32[1000000,1000000000]: ",
+    config: `${one} model_warmup { name: "w" batch_size: 1 inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 1000000, 1000000000 ] zero_data: true } } }`,
+    reason: "cannot make a tensor FP32[1000000,1000000000] for input 'X': ",
     proves: ["A11.warm-up.failure"],
   },
   warm_up: {
-    config: `${one} model_warmup { name: "w" batch_size: 1 inputs { key: "Z" value { ${fp32} zero_data: true } } }`,
+    config: `${one} model_warmup { name: "w" batch_size: 1 inputs { key: "X" value { ${fp32} zero_data: true } } inputs { key: "Z" value { ${fp32} zero_data: true } } }`,
     reason: "warm-up 'w' of model 'warm_up', input 'Z': the model has no such input",
     proves: ["A11.warm-up.failure"],
   },
@@ -289,7 +294,7 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   },
   non_linear: {
     config: tensors(`${fp32} is_non_linear_format_io: true`),
-    reason: "model input 'X' Non-linear IO format is only supported for TensorRT platform",
+    reason: "Non-linear IO format is only supported for the TensorRT platform for non_linear",
     proves: ["A11.io.non-linear"],
   },
   labels_outside: {
@@ -298,15 +303,17 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
     proves: ["A11.io.labels.outside"],
   },
   file_outside: {
-    config: 'default_model_filename: "../../bare/1/model.onnx"',
+    config: 'backend: "onnxruntime" default_model_filename: "../../bare/1/model.onnx"',
     reason: "file '../../bare/1/model.onnx' is not below ",
     proves: ["A11.default-model-filename.outside"],
   },
-  negative_count: {
-    ...script(`${tensors(fp32)} instance_group { count: -1 }`),
+  group_with_profile: {
+    ...script(`${tensors(fp32)} instance_group { kind: KIND_CPU profile: "1" }`),
     reason:
-      "instance group negative_count_0 of model negative_count must have at least one instance, but its count is -1",
-    proves: ["A11.group.count.negative"],
+      "instance group group_with_profile_0 of model group_with_profile and platform specifies profile field which is only supported for TensorRT models",
+    isWhole: true,
+    status: "Invalid argument",
+    proves: ["A11.group.profile"],
   },
   many_instances: {
     ...script(`${tensors(fp32)} instance_group [ { count: 1 }, { count: 2147483647 } ]`),

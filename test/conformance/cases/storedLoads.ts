@@ -25,11 +25,15 @@ interface Refusal {
 const traversal = (name: string) =>
   `invalid model name '${name}', model name must not contain path traversal characters`
 
-const loadFailed = (model: string, { reason, isUnreadable = false }: BrokenModel): RegExp => {
+const loadFailed = (model: string, found: BrokenModel): RegExp => {
+  const { reason, isUnreadable = false, isWhole = false, status } = found
   const prefix = isUnreadable
     ? `failed to load '${model}', failed to poll from model repository`
     : `load failed for model '${model}'`
-  return new RegExp(`^${prefix}: .*(${reason instanceof RegExp ? reason.source : escaped(reason)})`)
+  const version = status === undefined ? "" : `version 1 is at UNAVAILABLE state: ${status}: `
+  const before = isWhole || status !== undefined ? version : ".*"
+  const after = isWhole ? (status === undefined ? "$" : ";$") : ""
+  return new RegExp(`^${prefix}: ${before}(${reason instanceof RegExp ? reason.source : escaped(reason)})${after}`)
 }
 
 const file = addSub("FP32", ["n", 2])
@@ -72,7 +76,7 @@ const refusals: ReadonlyArray<Refusal> = [
     model: "no_onnx",
     operation: "load",
     error:
-      /^load failed for model 'no_onnx': version 1 is at UNAVAILABLE state: .* is not an ONNX model: the file is truncated or has another format;$/,
+      /^load failed for model 'no_onnx': version 1 is at UNAVAILABLE state: Internal: .* is not an ONNX model: the file is truncated or has another format;$/,
     proves: ["A6.load.failure.version"],
   },
   {
@@ -80,7 +84,7 @@ const refusals: ReadonlyArray<Refusal> = [
     model: "no_backend",
     operation: "load",
     error:
-      "load failed for model 'no_backend': version 1 is at UNAVAILABLE state: unable to find backend library for backend 'fil', try specifying runtime on the model configuration.;",
+      "load failed for model 'no_backend': version 1 is at UNAVAILABLE state: Invalid argument: unable to find backend library for backend 'fil', try specifying runtime on the model configuration.;",
     proves: ["A6.load.failure.version"],
   },
   {
@@ -122,7 +126,7 @@ const refusals: ReadonlyArray<Refusal> = [
     operation: "load",
     parameters: { config: '{"max_batch_size":2}' },
     error:
-      "load failed for model 'fixed': version 1 is at UNAVAILABLE state: autofill failed for model 'fixed': model does not support batching while non-zero max_batch_size is specified;",
+      "load failed for model 'fixed': version 1 is at UNAVAILABLE state: Invalid argument: autofill failed for model 'fixed': model does not support batching while non-zero max_batch_size is specified;",
     proves: ["A6.config.contradiction"],
   },
   {
@@ -173,7 +177,8 @@ const refusals: ReadonlyArray<Refusal> = [
     model: "fixed",
     operation: "load",
     parameters: { config: "{}", "file:1/model.onnx": Buffer.from("no model") },
-    error: /^load failed for model 'fixed': version 1 is at UNAVAILABLE state: 1\/model\.onnx is not an ONNX model: /,
+    error:
+      /^load failed for model 'fixed': version 1 is at UNAVAILABLE state: Internal: 1\/model\.onnx is not an ONNX model: /,
     proves: ["A6.load.failure.version"],
   },
   {

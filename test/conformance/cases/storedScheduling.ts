@@ -81,7 +81,7 @@ const failingWarmUp = JSON.stringify({
 })
 
 const hasFailed =
-  /^load failed for model 'policies': version 1 is at UNAVAILABLE state: model 'policies' version 1 has failed its warm-up on instance policies_0: input 'X' of model 'policies': .*INT32/
+  /^load failed for model 'policies': version 1 is at UNAVAILABLE state: Invalid argument: \[request id: <id_unknown>\] inference input 'X' data-type is 'INT32', but model 'policies' expects 'FP32';$/
 
 export const storedSchedulingHttp: ReadonlyArray<HttpCase> = [
   ...[...decoupledHttp, ...generate.filter(isDecoupled)].map(inRepository),

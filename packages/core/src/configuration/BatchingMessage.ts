@@ -50,7 +50,8 @@ export const flat = ({
   batchInput,
   batchOutput,
 }: ModelConfig): Result.Result<FlatOptions | undefined, string> => {
-  const ragged = input.flatMap(({ name, allowRaggedBatch }) => (allowRaggedBatch ? [name] : []))
+  // Without batches, an input that may be ragged has no effect.
+  const ragged = input.flatMap(({ name, allowRaggedBatch }) => (allowRaggedBatch && maxBatchSize > 0 ? [name] : []))
   if (ragged.length === 0 && batchInput.length === 0 && batchOutput.length === 0) return Result.succeed(undefined)
   if (maxBatchSize === 0) return Result.fail("batch_input and batch_output require batching: 'max_batch_size' is 0")
   const wrongSource = (subject: string, sources: ReadonlyArray<string>) => {

@@ -99,8 +99,10 @@ export const datatypeOf = ({ dataType }: Pick<ModelInput, "dataType">): DataType
 const queueing = ({ schedulingChoice }: ModelConfig) =>
   schedulingChoice.case === "dynamicBatching" ? BatchingMessage.queueing(schedulingChoice.value) : undefined
 
-const differing = ({ input }: ModelConfig, { inputs }: Signature): ReadonlySet<number> => {
-  const ragged = new Set(input.flatMap(({ name, allowRaggedBatch }) => (allowRaggedBatch ? [name] : [])))
+const differing = ({ input, maxBatchSize }: ModelConfig, { inputs }: Signature): ReadonlySet<number> => {
+  const ragged = new Set(
+    input.flatMap(({ name, allowRaggedBatch }) => (allowRaggedBatch && maxBatchSize > 0 ? [name] : [])),
+  )
   return new Set(inputs.flatMap(({ name }, position) => (ragged.has(name) ? [position] : [])))
 }
 
