@@ -68,9 +68,9 @@ const serve = async (...args: ReadonlyArray<string>) => {
 
 /** Every setting of a configuration that has no effect. */
 const useless = `cc_model_filenames { key: "8.0" value: "m" } metric_tags { key: "no label" value: "b" } runtime: "r"
-  model_metrics { metric_control { metric_identifier { family: "f" } } }
+  model_metrics { metric_control { metric_identifier { family: "f" } histogram_options { buckets: 1 } } }
   model_operations { op_library_filename: "lib.so" } model_repository_agents { agents { name: "checksum" } }
-  instance_group { secondary_devices { device_id: 1 } profile: "p" rate_limiter {} host_policy: "h" }
+  instance_group { secondary_devices { device_id: 1 } rate_limiter {} host_policy: "h" }
   optimization { priority: PRIORITY_MAX cuda { graphs: true } gather_kernel_buffer_threshold: 1 eager_batching: true }`
 
 // A6.table@command, A6.version.warning@command, A11.warnings@command
@@ -105,7 +105,7 @@ it("serves a repository and a module, and lists loaded and failed models", async
     "model_repository_agents",
     "model_operations",
     "runtime",
-    ...["rate_limiter", "secondary_devices", "profile", "host_policy"].map((field) => `instance_group.${field}`),
+    ...["rate_limiter", "secondary_devices", "host_policy"].map((field) => `instance_group.${field}`),
     ...["priority", "cuda", "gather_kernel_buffer_threshold", "eager_batching"].map((field) => `optimization.${field}`),
   ]
   const received = server.output.match(/(?<=Model 'useless': setting without effect: )[^"]+/g)
@@ -476,9 +476,12 @@ it.each(["HTTP", "gRPC"])(
       [{ ...config, max_batch_size: -1 }, "'max_batch_size' must be non-negative value for m"],
       [
         { ...config, input: [io("X", 7)], output: [io("Y", 1)] },
-        "version 1 is at UNAVAILABLE state: model 'm', tensor 'X'",
+        "version 1 is at UNAVAILABLE state: Invalid argument: model 'm', tensor 'X'",
       ],
-      [groups(0, -1), "must have at least one instance, but its count is -1"],
+      [
+        { ...config, instance_group: [{ kind: "KIND_GPU", gpus: [99] }] },
+        "instance group m_0 of model m specifies invalid or unsupported gpu id 99",
+      ],
     ] as const
     for (const [given, error] of refusals) expect(await load(given)).toContain(error)
     expect([await response("m"), await response("m", "1"), await count(), await successes()]).toEqual([2, 1, 2, 5])

@@ -300,14 +300,15 @@ export const misscheduled: Readonly<Record<string, BrokenModel>> = {
   },
   warm_up_too_large: {
     config: warmUpConfig(`${fp32} zero_data: true`, "batch_size: 5"),
-    reason: "failed to run warmup sample 'w': batch size 5 for 'warm_up_too_large_0', max allowed is 4; ",
+    reason: "failed to run warmup sample 'w': batch size 5 for 'warm_up_too_large_0_0', max allowed is 4; ",
     status: "Invalid argument",
   },
   warm_up_that_fails: {
     config: `${tensors} ${warmUpConfig(`${fp32} random_data: true`)}`,
     files: script("() => { throw new Error('no weights') }"),
     reason:
-      "model 'warm_up_that_fails' version 1 has failed its warm-up on instance warm_up_that_fails_0_0: Failed to process the request(s) for model instance 'warm_up_that_fails_0_0', message: no weights",
+      "failed to run warmup sample 'w': Failed to process the request(s) for model instance 'warm_up_that_fails_0_0', message: no weights; ",
+    ...whole,
     proves: ["A11.warm-up.failure"],
   },
 }

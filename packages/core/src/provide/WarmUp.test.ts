@@ -156,9 +156,8 @@ it.effect("the model is not there before its warm-up has ended", () =>
 
 class Weak extends Data.TaggedError("Weak")<{ readonly message: string }> {}
 
-const message =
-  "model 'shout' version 1 has failed its warm-up on instance shout_0_1: " +
-  "Failed to process the request(s) for model instance 'shout_0', message: too weak"
+const reason = "Failed to process the request(s) for model instance 'shout_0_1', message: too weak"
+const message = `model 'shout' version 1 has failed its warm-up on instance shout_0_1: ${reason}`
 
 it.effect("a failure is that of the layer: the other instances are released", () =>
   Effect.gen(function* () {
@@ -174,7 +173,7 @@ it.effect("a failure is that of the layer: the other instances are released", ()
     )
     const layer = Model.each(Shout, handler, { instances: 3, warmUp: "random" })
     const failure = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
-    expect(failure).toEqual(new WarmUpFailed({ model: "shout", version: "1", message }))
+    expect(failure).toEqual(new WarmUpFailed({ model: "shout", version: "1", sample: "0", reason, message }))
     expect([built, released]).toEqual([3, 3])
     const ignored = Model.each(Shout, handler, { warmUp: { onFailure: "ignore" } })
     const model = yield* Testing.model(ignored)

@@ -62,7 +62,7 @@ const warmUpInstance = <I extends Fields, O extends Fields>(
   makeModel: SingleInstanceModel,
 ): Effect.Effect<void, WarmUpFailed> => {
   const executed = Effect.mapError(execute(definition, settings, instance, makeModel), (error) =>
-    failed(definition, instance, error),
+    failed(definition, settings.name, instance, error),
   )
   if (!settings.ignoresFailure) return executed
   return Effect.catch(executed, ({ message }) => Effect.logWarning(`${message}; the load continues`))
@@ -191,9 +191,16 @@ const repeated = (row: TypedTensor, rows: number): TypedTensor =>
 /** The id of these requests, for handlers and error texts. */
 const id = "warm-up"
 
-const failed = ({ name, version }: Definition<Fields, Fields>, instance: Instance, { message }: InferenceError) =>
+const failed = (
+  { name, version }: Definition<Fields, Fields>,
+  sample: string,
+  instance: Instance,
+  { message }: InferenceError,
+) =>
   new WarmUpFailed({
     model: name,
     version,
+    sample,
+    reason: message,
     message: `model '${name}' version ${version} has failed its warm-up on instance ${instance.name}: ${message}`,
   })

@@ -5,5 +5,9 @@ import { Data } from "effect"
 export class WarmUpFailed extends Data.TaggedError("WarmUpFailed")<{
   readonly model: string
   readonly version: string
+  /** Name of the warm-up; its index by default. */
+  readonly sample: string
+  /** Message of the request that failed. */
+  readonly reason: string
   readonly message: string
 }> {}

@@ -314,14 +314,20 @@ export class StoredModel {
   }
 }
 
+/** Prepares the instances of the new plan. The checks of that plan apply, as to a version that is built. */
 const regroup = (
-  { version, regroup }: LoadedVersion,
-  { config }: ModelPlan.ModelPlan,
-): Effect.Effect<Result.Result<{ readonly commit: Effect.Effect<void> }, VersionFailure>, never, Scope.Scope> =>
-  regroup(config).pipe(
+  loaded: LoadedVersion,
+  { versions }: ModelPlan.ModelPlan,
+): Effect.Effect<Result.Result<{ readonly commit: Effect.Effect<void> }, VersionFailure>, never, Scope.Scope> => {
+  const { version } = loaded
+  const planned = versions.find((other) => ModelPlan.isSameVersion(loaded, other))
+  if (planned === undefined) return Effect.die("A version that is kept has no plan. This is a bug.")
+  return Effect.fromResult(planned.plan).pipe(
+    Effect.flatMap(({ config }) => loaded.regroup(config)),
     Effect.mapError((failure): VersionFailure => ({ version, reason: versionReason(failure) })),
     Effect.result,
   )
+}
 
 /** Logs a load that takes long. Loads have no timeout. */
 const logSlowLoad = (name: string, version: number) =>

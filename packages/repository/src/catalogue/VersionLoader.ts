@@ -9,7 +9,7 @@ import { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as Declaration from "../config/Declaration.ts"
 import * as EnsembleVersion from "../ensemble/EnsembleVersion.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
-import { LoadFailure } from "../directory/LoadFailure.ts"
+import { failure, invalid, LoadFailure } from "../directory/LoadFailure.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
 import * as OnnxVersion from "../onnx/OnnxVersion.ts"
 import * as ScriptVersion from "../script/ScriptVersion.ts"
@@ -30,7 +30,7 @@ export const load = Effect.fn("VersionLoader.load")(function* (
   const { config, warmUp, version } = plan
   const declared = yield* Effect.try({
     try: () => Declaration.make(plan),
-    catch: (error) => new LoadFailure({ message: errorMessage(error) }),
+    catch: (error) => failure(errorMessage(error)),
   })
   if (config.platform === "ensemble") return yield* EnsembleVersion.load(config, declared, otherModels)
   const serving: ServingOptions = {
@@ -44,7 +44,9 @@ export const load = Effect.fn("VersionLoader.load")(function* (
   const built = Effect.mapError(Layer.build(layer), (error) =>
     error instanceof LoadFailure
       ? error
-      : new LoadFailure({ message: error.message, isInvalid: error instanceof WarmUpFailed }),
+      : error instanceof WarmUpFailed
+        ? invalid(`failed to run warmup sample '${error.sample}': ${error.reason}; `)
+        : failure(error.message),
   )
   const { model } = Context.get(yield* built, declared)
   const { description, calls, life } = model
@@ -59,7 +61,7 @@ export const load = Effect.fn("VersionLoader.load")(function* (
     configuration: () => current,
     regroup: (next) =>
       (life.regroup?.(InstanceGroups.options(next)) ?? fixed).pipe(
-        Effect.mapError((error) => new LoadFailure({ message: errorMessage(error) })),
+        Effect.mapError((error) => failure(errorMessage(error))),
         Effect.map(({ commit }) => {
           const { instanceGroup, versionPolicy } = next
           const showProblem = Effect.sync(

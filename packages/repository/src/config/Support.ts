@@ -47,7 +47,6 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
     ],
     [instanceGroup.some(({ rateLimiter }) => rateLimiter !== undefined), "instance_group.rate_limiter"],
     [instanceGroup.some(({ secondaryDevices }) => secondaryDevices.length > 0), "instance_group.secondary_devices"],
-    [instanceGroup.some(({ profile }) => profile.length > 0), "instance_group.profile"],
     [instanceGroup.some(({ hostPolicy }) => hostPolicy !== ""), "instance_group.host_policy"],
     [(optimization?.priority ?? 0) !== 0, "optimization.priority"],
     [optimization?.cuda !== undefined, "optimization.cuda"],

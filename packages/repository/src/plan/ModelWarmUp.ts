@@ -38,7 +38,8 @@ export const all = Effect.fn("ModelWarmUp.all")(function* (
     if (rows === 0) continue
     const inputs = yield* sampleOf(config, setting, join(path, "warmup"))
     if (rows > Math.max(1, config.maxBatchSize)) {
-      const problem = `batch size ${rows} for '${config.name}_0', max allowed is ${config.maxBatchSize}; `
+      const instance = `${config.instanceGroup[0]?.name ?? config.name}_0`
+      const problem = `batch size ${rows} for '${instance}', max allowed is ${config.maxBatchSize}; `
       return yield* invalid(`failed to run warmup sample '${setting.name}': ${problem}`)
     }
     const count = Math.max(1, setting.count)

@@ -19,7 +19,7 @@ it.live("its shapes are those of the code: a reshape is refused", () =>
     fixture.write("twice/config.pbtxt", config("reshape { shape: [ 2, 2 ] }"))
     const { index, load } = yield* open(fixture, { control: "explicit", load: ["twice"] })
     expect(index()[0]?.reason).toBe(
-      `reshape is not supported for ${fixture.path}/twice/1/model.js, which exports a model with its own shapes`,
+      `Invalid argument: reshape is not supported for ${fixture.path}/twice/1/model.js, which exports a model with its own shapes`,
     )
     fixture.write("twice/config.pbtxt", config(""))
     yield* load("twice")

@@ -12,7 +12,7 @@ import * as ExportedModels from "@nereid/core/internal/lifecycle/ExportedModels"
 import { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
 import * as ConfigDefaults from "../config/ConfigDefaults.ts"
-import { LoadFailure } from "../directory/LoadFailure.ts"
+import { failure, invalid, type LoadFailure } from "../directory/LoadFailure.ts"
 import type { VersionPlan } from "../plan/VersionPlan.ts"
 import * as RepositoryContract from "../plan/RepositoryContract.ts"
 
@@ -29,21 +29,21 @@ export const layer = (
   const differences = compare(Contract.fromDefinition(model.definition), found, "same")
   if (differences.length > 0) {
     const message = `the configuration differs from ${file}: ${differences.map(print).join("; ")}`
-    return Layer.effectContext(Effect.fail(new LoadFailure({ message })))
+    return Layer.effectContext(Effect.fail(invalid(message)))
   }
   if ([...config.input, ...config.output].some(({ reshape }) => reshape !== undefined)) {
     const message = `reshape is not supported for ${file}, which exports a model with its own shapes`
-    return Layer.effectContext(Effect.fail(new LoadFailure({ message })))
+    return Layer.effectContext(Effect.fail(invalid(message)))
   }
   const built = ExportedModels.build([model], [first, ...others]).pipe(
-    Effect.mapError((error) => new LoadFailure({ message: `${file}: ${errorMessage(error)}` })),
+    Effect.mapError((error) => failure(`${file}: ${errorMessage(error)}`)),
     Effect.flatMap((context) => {
       const typed = Context.get(context, model)
       const running = typed.model
       const isDecoupled = config.modelTransactionPolicy?.decoupled === true
       if (running.calls.decoupled !== isDecoupled) {
         const message = `the configuration declares the model as ${isDecoupled ? "" : "not "}decoupled, unlike ${file}`
-        return Effect.fail(new LoadFailure({ message }))
+        return Effect.fail(invalid(message))
       }
       const useless = withoutEffect(config, running)
       // The instances are those of the layer, even if a later configuration differs.
