@@ -361,7 +361,7 @@ const command = {
   "A12.rate-limiter": "--rate-limit is refused but for off",
   "A12.namespacing": "--model-namespacing=true is refused",
   "A12.host-policy": "host policies, memory pools and peer access are taken, without effect",
-  "A12.cache.flags": "--cache-config is taken",
+  "A12.cache.flags": "--cache-config is taken, for one cache only",
 } as const
 
 export type Transport = "HTTP" | "gRPC"

@@ -319,6 +319,20 @@ it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
   }),
 )
 
+// A12.cache.flags@command
+it.effect("refuses flags of several caches in Triton's words, and takes several settings of one", () =>
+  Effect.gen(function* () {
+    const refused = (line: string) => Effect.map(parse(line.split(" ")), ({ errors }) => errors)
+    const both =
+      "Incompatible flags --response-cache-byte-size and --cache-config both provided. Please provide one or the other."
+    expect(yield* refused("--cache-config=local,size=1 --response-cache-byte-size=1")).toEqual([both])
+    const caches = "found multiple cache configurations, but only a single cache is currently supported"
+    expect(yield* refused("--cache-config=local,size=1 --cache-config redis,host=localhost")).toEqual([caches])
+    const { errors, warnings } = yield* parse("--cache-config=local,size=1 --cache-config=local,size=2".split(" "))
+    expect([errors, warnings]).toEqual([undefined, ["Flags without effect: --cache-config"]])
+  }),
+)
+
 it.effect("warns about deprecated flags in Triton's words, and takes them", () =>
   Effect.gen(function* () {
     const { options, warnings } = yield* parse(

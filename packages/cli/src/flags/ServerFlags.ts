@@ -3,6 +3,7 @@ import type { ServerOptions } from "@nereid/server/Server"
 import { Effect } from "effect"
 import { CliError, type Command } from "effect/cli"
 import * as BrowserFlags from "./BrowserFlags.ts"
+import * as CacheFlags from "./CacheFlags.ts"
 import * as DeprecatedFlags from "./DeprecatedFlags.ts"
 import * as GeneralFlags from "./GeneralFlags.ts"
 import * as GrpcFlags from "./GrpcFlags.ts"
@@ -29,6 +30,7 @@ export const flags = {
   trace: TraceFlags.flags,
   metrics: MetricsFlags.flags,
   ignored: TritonFlags.ignored,
+  cache: CacheFlags.flags,
   refused: TritonFlags.refused,
 }
 
@@ -39,6 +41,7 @@ export const options = Effect.fnUntraced(function* (
   values: Values,
   environment: OpenTelemetryVariables.Environment,
 ): Effect.fn.Return<ServerOptions, CliError.UserError> {
+  yield* CacheFlags.check(values.cache)
   const http = HttpFlags.options(values.http)
   const grpc = GrpcFlags.options(values.grpc)
   const httpTls = yield* TlsFlags.options("http", values.http.tls)
@@ -70,6 +73,7 @@ export const options = Effect.fnUntraced(function* (
 export const warnings = (values: Values): ReadonlyArray<string> => {
   const ignored = [
     ...values.ignored.flatMap((names) => names.slice(0, 1)),
+    ...CacheFlags.ignored(values.cache),
     ...RepositoryFlags.ignored(values.repository),
   ]
   const withoutEffect = ignored.length === 0 ? [] : [`Flags without effect: ${ignored.join(", ")}`]

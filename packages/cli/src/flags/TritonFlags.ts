@@ -32,8 +32,6 @@ const withoutEffect = {
     "cache-directory",
   ],
   "failed loads are not retried": ["model-load-retry-count"],
-  // Triton requires one of these flags for any model with a response cache.
-  "response caches are configured per model": ["cache-config", "response-cache-byte-size"],
   "SageMaker and Vertex AI endpoints are not supported": [
     "sagemaker-port",
     "sagemaker-safe-port-range",
