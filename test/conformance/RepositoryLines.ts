@@ -227,7 +227,7 @@ const wire = {
   "A11.warm-up.failure": "one that fails makes the model UNAVAILABLE",
   "A11.cache.hit": "response_cache.enable: a hit without an execution",
   "A11.cache.statistics": "hits and misses in the statistics",
-  "A11.cache.decoupled": "with a decoupled model, or sequences, it is refused",
+  "A11.cache.decoupled": "with a decoupled model, also in an ensemble, or sequences, it is refused",
   "A11.sequence": "sequence_batching is refused",
   "A11.sequence.control": "wrong controls and strategies are refused in Triton's words",
   "A11.metrics.control": "model_metrics without a family or buckets, or with wrong ones, is refused",

@@ -20,6 +20,17 @@ const misconfigured = (...given: Parameters<typeof ensemble>): BrokenModel => ({
 const chain = (...steps: ReadonlyArray<string>) =>
   `platform: "ensemble" ${tensors(fp32)} ensemble_scheduling { ${steps.join(" ")} }`
 
+/** With a response cache, but with a decoupled model. The members are valid. */
+const cached = (name: string, ...steps: ReadonlyArray<string>): BrokenModel => ({
+  ...ensemble(
+    `${chain(...steps)} response_cache { enable: true }`,
+    `Response Cache does not currently support model ${name} with 'decoupled' transaction policy. Please disable the response cache.`,
+    "A11.cache.decoupled",
+  ),
+  isWhole: true,
+  status: "Invalid argument",
+})
+
 const simple = step("bare", { X: "X" }, { Y: "Y" })
 
 export const wrongEnsembles: Readonly<Record<string, BrokenModel>> = {
@@ -143,6 +154,13 @@ export const wrongEnsembles: Readonly<Record<string, BrokenModel>> = {
     "ensemble 'other_version' depends on 'bare' whose required version 7 is not loaded.",
     "A11.ensemble.version.absent",
   ),
+  cached_stream: cached("cached_stream", step("counting", { X: "X" }, { Y: "Y" })),
+  cached_later_stream: cached(
+    "cached_later_stream",
+    step("bare", { X: "X" }, { Y: "t" }),
+    step("counting", { X: "t" }, { Y: "Y" }),
+  ),
+  cached_inner_stream: cached("cached_inner_stream", step("streaming_last", { X: "X" }, { Y: "Y" })),
   with_group: misconfigured(
     `${chain(simple)} instance_group { count: 1 }`,
     "instance group should not be specified for ensemble 'with_group'",
