@@ -13,8 +13,8 @@ export interface Stored {
   readonly more?: { readonly [file: string]: string | Uint8Array }
 }
 
-/** X → Y, unchanged. */
-export const identity = (datatype: ElementTypeName, dims: Dims): Uint8Array =>
+/** X → Y, unchanged; of any rank without `dims`. */
+export const identity = (datatype: ElementTypeName, dims?: Dims): Uint8Array =>
   model({
     inputs: [value("X", datatype, dims)],
     outputs: [value("Y", datatype, dims)],

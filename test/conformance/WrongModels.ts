@@ -116,6 +116,15 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
       "model 'dims', tensor 'X': the model expects 2 dimensions (shape [-1,1]) but the model configuration specifies 1 dimensions (shape [2])",
     proves: ["A11.validation.rank"],
   },
+  dims_without_rank: {
+    config: `${io("input", "X", "data_type: TYPE_FP32 dims: 3")}${io("output", "Y", "data_type: TYPE_FP32 dims: 3")}`,
+    files: { "1/model.onnx": identity("FP32") },
+    reason:
+      "model 'dims_without_rank', tensor 'X': the model expects 0 dimensions (shape []) but the model configuration specifies 1 dimensions (shape [3])",
+    isWhole: true,
+    status: "Invalid argument",
+    proves: ["A11.validation.rank"],
+  },
   dims_in_batch: {
     config: tensors("data_type: TYPE_FP32 dims: 7"),
     reason:
