@@ -1,6 +1,6 @@
 /**
- * Configurations that are wrong by themselves, with the whole text of Triton. Each was compared with Triton 2.51, except
- * those of model_metrics, which newer versions have.
+ * Configurations that are wrong by themselves, with the whole text of Triton. Each was compared with Triton 2.51,
+ * except those of model_metrics, which newer versions have.
  */
 import type { BrokenModel } from "./BrokenModel.ts"
 import type { RepositoryLineName } from "./RepositoryLines.ts"

@@ -1,6 +1,6 @@
 /**
- * Flags of Triton's response caches, which Triton requires for any model with a response cache. They have no effect, but
- * contradictions are refused in Triton's words.
+ * Flags of Triton's response caches. Triton requires one of them for any model with a response cache. Here they have no
+ * effect, but contradictions are refused in Triton's words.
  */
 import { Effect } from "effect"
 import { CliError, type Command } from "effect/cli"
