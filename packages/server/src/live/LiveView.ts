@@ -56,6 +56,11 @@ export class LiveView {
     gateway.stopping.addEventListener("abort", this.#stop)
   }
 
+  /** Number of open streams. */
+  get viewers(): number {
+    return this.#viewers.size
+  }
+
   /** Begins to sample once per second. */
   start(): void {
     this.#timer ??= setInterval(() => this.step(), stepMillis).unref()
@@ -68,14 +73,18 @@ export class LiveView {
     this.#sampler.close()
   }
 
-  /** Ends a step, and sends it. */
-  step(): void {
+  /** Ends a step, sends and returns it. */
+  step(): LiveStep {
     const step = this.#sampler.step()
     this.#recent.push(step)
     if (this.#recent.length > Advisor.maxSteps) this.#recent.shift()
     const json = this.#ring.add(step)
     const isSlowChanged = this.#slow.review()
-    if (this.#viewers.size === 0) return
+    if (this.#viewers.size > 0) this.#send(step, json, isSlowChanged)
+    return step
+  }
+
+  #send(step: LiveStep, json: Buffer, isSlowChanged: boolean): void {
     let events = event(`{"type":"step","step":${json.toString()}}`)
     if (isSlowChanged) events += message({ type: "slow", slow: this.#slow.all() })
     const models = this.#describe()
