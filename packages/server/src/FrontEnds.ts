@@ -5,7 +5,7 @@ import * as BrowserAccess from "./gateway/BrowserAccess.ts"
 import type { Gateway } from "./gateway/Gateway.ts"
 import * as GrpcServer from "./grpc/GrpcServer.ts"
 import * as HttpServer from "./http/HttpServer.ts"
-import * as LiveView from "./live/LiveView.ts"
+import * as DashboardStreams from "./live/DashboardStreams.ts"
 import type { Address } from "./ListeningServer.ts"
 import * as MetricsServer from "./metrics/MetricsServer.ts"
 import * as OnePort from "./OnePort.ts"
@@ -40,7 +40,7 @@ export const open = Effect.fnUntraced(function* (
     restrictedApis: restrictedApis.http,
     routes: options.routes,
     dashboard: options.dashboard,
-    live: options.dashboard === undefined || options.dashboard === false ? undefined : yield* LiveView.make(gateway),
+    streams: (options.dashboard ?? false) === false ? undefined : yield* DashboardStreams.make(gateway),
   }
   const grpcOptions: GrpcServer.FrontEndOptions = {
     cors,

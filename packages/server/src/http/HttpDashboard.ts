@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import * as PageFiles from "@nereid/dashboard/PageFiles"
 import { ServeError } from "../error/ServeError.ts"
-import type { LiveView } from "../live/LiveView.ts"
+import type { DashboardStreams } from "../live/DashboardStreams.ts"
 import type { HttpCall } from "./HttpCall.ts"
 import * as HttpLive from "./HttpLive.ts"
 import type { Route } from "./HttpRoute.ts"
@@ -18,7 +18,7 @@ export const pathOf = (dashboard: Dashboard): string | undefined =>
 /** Makes the routes; none without a dashboard. */
 export const make = Effect.fnUntraced(function* (
   dashboard: Dashboard,
-  live: LiveView | undefined,
+  streams: DashboardStreams | undefined,
 ): Effect.fn.Return<ReadonlyArray<Route>, ServeError> {
   const given = pathOf(dashboard)
   if (given === undefined) return []
@@ -28,10 +28,10 @@ export const make = Effect.fnUntraced(function* (
     catch: (cause) => new ServeError({ message: `the dashboard is not available: ${errorMessage(cause)}` }),
   })
   const routes = files.map((file) => route(file.path === "index.html" ? path : `${path}${file.path}`, send(file)))
-  const streams = live === undefined ? [] : HttpLive.make(live, path)
+  const streamRoutes = streams === undefined ? [] : HttpLive.make(streams, path)
   // Without its last slash, the page would look for its files in the folder above.
   const redirects = path === "/" ? [] : [route(path.slice(0, -1), redirect(path))]
-  return [...routes, ...streams, ...redirects]
+  return [...routes, ...streamRoutes, ...redirects]
 })
 
 /** The path with a slash at its end. */

@@ -6,7 +6,7 @@ import type * as Cors from "../port/Cors.ts"
 import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import type { GuardedHandler } from "../port/DefectGuard.ts"
-import type { LiveView } from "../live/LiveView.ts"
+import type { DashboardStreams } from "../live/DashboardStreams.ts"
 import * as HttpListener from "../port/HttpListener.ts"
 import * as HttpDashboard from "./HttpDashboard.ts"
 import * as HttpModelRoutes from "./HttpModelRoutes.ts"
@@ -29,8 +29,8 @@ export interface FrontEndOptions {
   readonly routes?: HttpModelRoutes.ModelRoutes | undefined
   /** The page of the server. Default: none. */
   readonly dashboard?: HttpDashboard.Dashboard | undefined
-  /** The live view of the server, which the page shows. Default: none. */
-  readonly live?: LiveView | undefined
+  /** The streams that the page reads. Default: none. */
+  readonly streams?: DashboardStreams | undefined
   /** CORS of the port. Default: none. */
   readonly cors?: Cors.CorsPolicy | undefined
   /** Requests of browsers that are refused. Default: those of a server without options. */
@@ -73,7 +73,7 @@ export const frontEnd = Effect.fnUntraced(function* (
   const forward = Spans.joining(gateway, forwarded)
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
   const records = yield* CallRecord.make(gateway)
-  const page = yield* HttpDashboard.make(options.dashboard ?? false, options.live)
+  const page = yield* HttpDashboard.make(options.dashboard ?? false, options.streams)
   const routes = [...HttpRoutes.make(gateway, { maxInputSize, forward, modelRoutes }), ...page]
   const { memory, limits } = gateway
   const handler = HttpRouter.make(routes, { restrictedApis, browserAccess, records, memory, limits })

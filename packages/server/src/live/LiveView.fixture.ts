@@ -7,6 +7,7 @@ import { TestClock } from "effect/testing"
 import * as Gateway from "../gateway/Gateway.ts"
 import * as HttpServer from "../http/HttpServer.ts"
 import { LiveView } from "./LiveView.ts"
+import * as LogView from "./LogView.ts"
 
 /** Serves models that the layer provides. Steps end where the test says so. */
 export const harness = Effect.fnUntraced(function* <S, A extends ReadonlyArray<{ readonly model: RunningModel }>>(
@@ -25,7 +26,14 @@ export const harness = Effect.fnUntraced(function* <S, A extends ReadonlyArray<{
     monotonic: () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6,
   })
   yield* Effect.addFinalizer(() => Effect.sync(() => view.close()))
-  const { port } = yield* HttpServer.make(gateway, { host: "127.0.0.1", port: 0, dashboard: true, live: view, ...http })
+  const log = yield* LogView.make(gateway)
+  const { port } = yield* HttpServer.make(gateway, {
+    host: "127.0.0.1",
+    port: 0,
+    dashboard: true,
+    streams: { live: view, log },
+    ...http,
+  })
   /** Lets time pass, a second by default, and ends the step. */
   const step = (duration: Duration.Input = "1 second"): Effect.Effect<LiveStep> =>
     Effect.andThen(

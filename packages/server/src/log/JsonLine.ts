@@ -12,9 +12,13 @@ import { inspect } from "node:util"
 import { CallLine } from "./CallLine.ts"
 import { escaped, type LogEvent, printed } from "./LogLine.ts"
 
-type Member = string | number | boolean
+export type Member = string | number | boolean
 
-export const printJson = (event: LogEvent, pid: number): string => {
+export const printJson = (event: LogEvent, pid: number): string =>
+  escaped(JSON.stringify(Object.fromEntries(members(event, pid))))
+
+/** The members of the object, in their order. */
+export const members = (event: LogEvent, pid: number): ReadonlyMap<string, Member> => {
   const { fiber, cause } = event
   const parts = Array.isArray(event.message) ? event.message : [event.message]
   const members = new Map<string, Member>([
@@ -38,7 +42,7 @@ export const printJson = (event: LogEvent, pid: number): string => {
   const caller = fiber.getRef(Caller)
   add("model", caller?.cycles?.model)
   add("request_id", caller?.id === "" ? undefined : caller?.id)
-  return escaped(JSON.stringify(Object.fromEntries(members)))
+  return members
 }
 
 /** JSON has neither bigint nor NaN, and objects may be circular. */

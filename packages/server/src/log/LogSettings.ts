@@ -13,6 +13,7 @@ import {
   LogSettingsResponse_SettingValueSchema,
   LogSettingsResponseSchema,
 } from "@nereid/protocol/grpc_service"
+import { LogTap } from "./LogTap.ts"
 
 /** The formats of Triton's log, and JSON lines (JsonLine.ts). */
 export type LogFormat = "default" | "ISO8601" | "json"
@@ -39,6 +40,8 @@ export interface LogControl {
   readonly change: (changes: LogChanges) => LogSettings
   /** Tells whether messages of this level are logged. */
   readonly isOn: (level: LogLevel.LogLevel) => boolean
+  /** Events that are logged. */
+  readonly events: LogTap
 }
 
 /** Settings that can change while the server runs. */
@@ -57,6 +60,7 @@ const defaults: LogSettings = {
 export const make = (options: Partial<LogSettings> = {}): LogControl => {
   let settings: LogSettings = { ...defaults, ...options }
   return {
+    events: new LogTap(),
     current: () => settings,
     change: (changes) => (settings = { ...settings, ...changes }),
     isOn: (level) => {

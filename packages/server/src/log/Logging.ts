@@ -34,6 +34,7 @@ const make = Effect.fnUntraced(function* (
   const sink = file === "" ? LogSink.stderr : yield* LogSink.file(file)
   const logger = Logger.make<unknown, void>((event) => {
     if (!control.isOn(event.logLevel)) return
+    control.events.publish(event)
     const { format, escapeMessages } = control.current()
     if (format === "json") return sink.write(printJson(event, process.pid))
     const line = LogLine.print(event, { format, escapeMessages }, process.pid)
@@ -76,8 +77,13 @@ export const through =
           if (isOn(event.logLevel)) other.log(event)
         })
       })
+      const published = Logger.make((event) => {
+        if (isOn(event.logLevel)) control.events.publish(event)
+      })
+      // The logger of the server publishes by itself.
+      const all = loggers.has(Logger.defaultLogger) ? filtered : [...filtered, published]
       return yield* effect.pipe(
-        Effect.provideService(Logger.CurrentLoggers, new Set(filtered)),
+        Effect.provideService(Logger.CurrentLoggers, new Set(all)),
         Effect.provideService(References.MinimumLogLevel, "Trace"),
       )
     })
