@@ -56,6 +56,10 @@ export class RequestSpan implements CallTrace {
     this.#points.set(point, nanos)
   }
 
+  batch(rows: number): void {
+    this.#options.secondary?.batch?.(rows)
+  }
+
   joins(batch: Tracer.AnySpan): void {
     this.#batch = batch
   }

@@ -8,6 +8,7 @@ import type { CallRecord } from "../log/CallRecord.ts"
 import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
 import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import type { IncomingRequest, OutgoingResponse } from "../port/HttpExchange.ts"
+import { requestHeader as timingHeader, RequestTiming, responseHeader } from "../trace/RequestTiming.ts"
 import type { DefectGuard } from "../port/DefectGuard.ts"
 import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
@@ -36,6 +37,16 @@ export interface InferOptions {
 /** The first value of a header. */
 export const single = (header: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof header === "string" || header === undefined ? header : header[0]
+
+/** Returns the timing of the request, if its client asks for the header Server-Timing. */
+export const timing = ({ request }: HttpCall): RequestTiming | undefined =>
+  request.headers[timingHeader] === "1" ? new RequestTiming() : undefined
+
+/** Adds the header Server-Timing to a response that has not begun. */
+export const addTiming = ({ response }: HttpCall, timing: RequestTiming | undefined): void => {
+  const value = timing?.value()
+  if (value !== undefined && !response.headersSent) response.setHeader(responseHeader, value)
+}
 
 /** Returns the deadline, as MonotonicTime; undefined if the client sets none. */
 export const deadline = ({ request }: HttpCall): Result.Result<number | undefined, InvalidRequest> => {

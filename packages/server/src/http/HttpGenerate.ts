@@ -23,7 +23,7 @@ import { isClosed, type IncomingRequest } from "../port/HttpExchange.ts"
 import * as HalfClosed from "../port/HalfClosed.ts"
 import * as HeldResponse from "./HeldResponse.ts"
 import { collect } from "./HttpBody.ts"
-import { deadline, preparation, type HttpCall, type InferOptions } from "./HttpCall.ts"
+import { addTiming, deadline, preparation, type HttpCall, type InferOptions, timing } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
 import { failureHeaders, sendChunks, sendError } from "../port/HttpReply.ts"
 
@@ -121,6 +121,7 @@ const handle = (
     const wire = Result.flatMap(codec.decode(body, running.description), preparation(call, options))
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const writer = makeWriter()
+    const timed = timing(call)
     let isSubmitted = false
     const receiver: InferenceReceiver = {
       emit: (next) =>
@@ -142,12 +143,14 @@ const handle = (
       end: (outcome) =>
         guard(() => {
           if (isClosed(response) || response.writableEnded) return
+          addTiming(call, timed)
           if (Result.isFailure(outcome)) return writer.fail(outcome.failure, isSubmitted)
           if (!running.calls.decoupled) writer.write(outcome.success)
           if (!response.writableEnded) writer.finish()
         }),
     }
-    const cancel = gateway.stream(wire.success, until.success, receiver, memory)
+    const submitted = timed === undefined ? wire.success : timed.attach(wire.success)
+    const cancel = gateway.stream(submitted, until.success, receiver, memory)
     isSubmitted = true
     response.on("close", cancel)
   }

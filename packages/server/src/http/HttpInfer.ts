@@ -25,7 +25,7 @@ import type { Gateway } from "../gateway/Gateway.ts"
 import { isClosed, onSent } from "../port/HttpExchange.ts"
 import * as HeldResponse from "./HeldResponse.ts"
 import { collect, jsonTooLarge, rawTooLarge } from "./HttpBody.ts"
-import { deadline, preparation, type HttpCall, type InferOptions, single } from "./HttpCall.ts"
+import { addTiming, deadline, preparation, type HttpCall, type InferOptions, single, timing } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
 import { sendChunks, sendError, sendText } from "../port/HttpReply.ts"
 import * as RequestMemory from "../memory/RequestMemory.ts"
@@ -77,12 +77,14 @@ const infer = (
     if (!isViewed) RequestMemory.free(body)
     const wire = preparation(call, options)(decoded.success.wire)
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
+    const timed = timing(call)
     const cancel = gateway.infer(
-      wire.success,
+      timed === undefined ? wire.success : timed.attach(wire.success),
       until.success,
       (outcome) =>
         guard(() => {
           if (isClosed(response)) return
+          addTiming(call, timed)
           if (Result.isFailure(outcome)) return sendError(response, outcome.failure)
           const freeable = running.calls.keepsInputs ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
           reply(call, decoded.success, outcome.success, freeable)

@@ -139,7 +139,10 @@ it.effect("there are at most as many viewers as the limit says; a place is free 
     expect(refused.response.statusCode).toBe(503)
     viewers[0]?.response.destroy()
     // A system tells of a closed socket at the next bytes.
-    const left = Effect.flatMap(step(), () => Effect.as(Effect.promise(nextTurn), live.viewers))
+    const left = Effect.andThen(
+      step(),
+      Effect.map(Effect.promise(nextTurn), () => live.viewers),
+    )
     yield* Effect.repeat(left, { until: (count) => count < maxViewers })
     expect((yield* view(`${url}/live`)).response.statusCode).toBe(200)
   }),

@@ -34,6 +34,7 @@ const sent = [
   "Endpoint-Load-Metrics-Format",
   "Traceparent",
   "Tracestate",
+  "Nereid-Timing",
 ]
 
 const seen = [
@@ -43,6 +44,7 @@ const seen = [
   documentHeader,
   "Endpoint-Load-Metrics",
   "Retry-After",
+  "Server-Timing",
   "Grpc-Retry-Pushback-Ms",
 ]
 

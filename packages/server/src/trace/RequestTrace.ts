@@ -3,7 +3,7 @@
  * made to answer it. TraceElements.ts writes it to a file, TraceSpans.ts converts it for OpenTelemetry.
  */
 import { isDataType } from "@nereid/core/internal/tensor/DataType"
-import type { ChildRequest, ChildTrace, NamedTensor, TracePoint } from "@nereid/core/internal/request/Request"
+import type { ChildRequest, ChildTrace, NamedTensor, Trace, TracePoint } from "@nereid/core/internal/request/Request"
 import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import type { WireRequest, WireResponse, WireTensor } from "@nereid/core/internal/wire/WireRequest"
 import type { TraceLevel } from "./TraceSettings.ts"
@@ -65,6 +65,8 @@ export class RequestTrace implements ChildTrace {
   readonly activities: Array<Point> = []
   readonly tensors: Array<PrintedTensor> = []
   readonly children: Array<RequestTrace> = []
+  /** Takes the moments in the server too; undefined if the caller does not ask for its times. */
+  timing: Trace | undefined
   readonly #shared: SharedTrace
   readonly #done: (trace: RequestTrace) => void
   #inputs: ReadonlyArray<WireTensor>
@@ -103,7 +105,12 @@ export class RequestTrace implements ChildTrace {
     return this.#shared.levels
   }
 
+  batch(rows: number): void {
+    this.timing?.batch?.(rows)
+  }
+
   at(point: TracePoint, nanos: number): void {
+    this.timing?.at(point, nanos)
     if (this.#endedAt !== undefined) return
     // A refused request has no response of a model.
     if (point === "INFER_RESPONSE_COMPLETE" && !this.points.some(([name]) => name === "QUEUE_START")) return
