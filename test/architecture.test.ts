@@ -82,6 +82,8 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
     "trace",
     "log",
     "gateway",
+    "live/advice",
+    "live",
     "http",
     "grpc",
     "metrics",

@@ -46,12 +46,14 @@ export const harness = Effect.fnUntraced(function* <S, A extends ReadonlyArray<{
 /** A handler that waits for the test in each batch. */
 export const makeGate = Effect.gen(function* () {
   const batches = yield* Queue.unbounded<Deferred.Deferred<void>>()
+  const started = yield* Queue.unbounded<void>()
   const wait = Effect.gen(function* () {
     const gate = yield* Deferred.make<void>()
+    yield* Queue.offer(started, undefined)
     yield* Queue.offer(batches, gate)
     yield* Deferred.await(gate)
   })
   /** Ends the oldest batch, once it has begun. */
   const release = Effect.flatMap(Queue.take(batches), (gate) => Deferred.succeed(gate, undefined))
-  return { wait, release }
+  return { wait, release, began: Queue.take(started) }
 })

@@ -6,6 +6,7 @@
  *                             └──────► EventStream ─► all viewers, the same bytes
  */
 import type { Advice } from "@nereid/dashboard/internal/live/Advice"
+import type { LiveModel } from "@nereid/dashboard/internal/live/LiveModel"
 import type { LiveMessage, Opening } from "@nereid/dashboard/internal/live/LiveMessage"
 import { type LiveStep, stepMillis } from "@nereid/dashboard/internal/live/LiveStep"
 import { Effect, type Scope } from "effect"
@@ -93,6 +94,11 @@ export class LiveView {
     this.#viewers.send(Buffer.from(events))
   }
 
+  /** The advice that follows from the last steps. */
+  advice(models: ReadonlyArray<LiveModel> = LiveModels.make(this.#gateway)): ReadonlyArray<Advice> {
+    return Advisor.advise({ steps: this.#recent, models, heldLimit: this.#gateway.memory.limit })
+  }
+
   /** Answers a request with the stream. */
   open(response: OutgoingResponse): void {
     this.#viewers.open(response, () => this.#opening())
@@ -101,7 +107,7 @@ export class LiveView {
   #opening(): ReadonlyArray<Uint8Array> {
     const { metadata, memory, controlMode } = this.#gateway
     const models = LiveModels.make(this.#gateway)
-    const advice = Advisor.advise({ steps: this.#recent, models, heldLimit: memory.limit })
+    const advice = this.advice(models)
     const opening: Omit<Opening, "steps"> = {
       type: "opening",
       time: this.#clock.epoch(),
@@ -133,12 +139,7 @@ export class LiveView {
   }
 
   #advise(): string | undefined {
-    const found: ReadonlyArray<Advice> = Advisor.advise({
-      steps: this.#recent,
-      models: LiveModels.make(this.#gateway),
-      heldLimit: this.#gateway.memory.limit,
-    })
-    const advice = JSON.stringify(found)
+    const advice = JSON.stringify(this.advice())
     if (advice === this.#advice) return undefined
     this.#advice = advice
     return event(`{"type":"advice","advice":${advice}}`)

@@ -1,20 +1,13 @@
 /** Reads the process once per step: processors, memory, and the delays of the event loop. */
-import { monitorEventLoopDelay } from "node:perf_hooks"
 import type { ProcessStep } from "@nereid/dashboard/internal/live/LiveStep"
+import { LoopDelays } from "./LoopDelays.ts"
 
 /** The part that Node knows. */
 export type ProcessReading = Omit<ProcessStep, "connections" | "inFlight" | "held">
 
-/** Time between two probes of the event loop, in milliseconds. */
-const resolution = 10
-
 export class ProcessSampler {
-  readonly #delays = monitorEventLoopDelay({ resolution })
+  readonly #delays = new LoopDelays()
   #cpu = process.cpuUsage()
-
-  constructor() {
-    this.#delays.enable()
-  }
 
   /** Returns the step since the last call, whose length is `nanos`. */
   read(nanos: number): ProcessReading {
@@ -22,23 +15,20 @@ export class ProcessSampler {
     const { rss, heapUsed, external } = process.memoryUsage()
     const used = cpu.user + cpu.system - this.#cpu.user - this.#cpu.system
     this.#cpu = cpu
-    const reading = {
+    const { max, p99 } = this.#delays.take()
+    return {
       cpu: Math.round((used * 1e6) / nanos) / 1000,
       memory: rss,
       heap: heapUsed,
       buffers: external,
-      delayMax: delay(this.#delays.max),
-      delayP99: delay(this.#delays.percentile(99)),
+      delayMax: tenths(max),
+      delayP99: tenths(p99),
     }
-    this.#delays.reset()
-    return reading
   }
 
   close(): void {
-    this.#delays.disable()
+    this.#delays.close()
   }
 }
 
-/** Node measures the time between two probes, which includes the resolution. Milliseconds with one decimal. */
-const delay = (nanos: number): number =>
-  Number.isFinite(nanos) ? Math.max(0, Math.round((nanos / 1e6 - resolution) * 10) / 10) : 0
+const tenths = (millis: number): number => Math.round(millis * 10) / 10
