@@ -90,6 +90,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
     "announce",
     ".",
   ],
+  dashboard: ["live", "."],
   onnx: ["file", "."],
   client: ["channel", "grpc", "http", "remote", "inspection", "."],
   repository: ["directory", "config", "plan", "onnx", "script", "ensemble", "catalogue", "export", "."],

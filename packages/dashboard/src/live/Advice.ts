@@ -1,4 +1,4 @@
-/** What a performance engineer would change, with the figure that proves it. */
+/** Advice of a performance engineer: an option to change, with the figure that proves it. */
 
 export const adviceKinds = [
   "small-batches",

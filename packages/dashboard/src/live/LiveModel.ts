@@ -1,8 +1,8 @@
 /** A version of a model, as far as the live view needs it. Its signature is in the metadata of the v2 protocol. */
 
 /**
- * Where a model came from: `code` and `remote` models are declared in code (a remote one runs on another server), `onnx`
- * is an ONNX file in code or in the repository, `script` a module in the repository, `ensemble` either.
+ * Where a model came from: `code` and `remote` models are declared in code (a remote one runs on another server),
+ * `onnx` is an ONNX file in code or in the repository, `script` a module in the repository, `ensemble` either.
  */
 export type ModelSource = "code" | "onnx" | "script" | "ensemble" | "remote"
 

@@ -1,6 +1,6 @@
 /**
- * One step of the live view: a second of the process and of every model that was active in it. A number that is 0, and a
- * list or object that is empty, is left out of a model's part.
+ * One step of the live view: a second of the process and of every model that was active in it. A number that is 0, and
+ * a list or object that is empty, is left out of a model's part.
  */
 import type { LatencyHistogram } from "./LatencyHistogram.ts"
 

@@ -1,6 +1,6 @@
 /**
- * Messages of the stream at `logPath`, each the JSON `data` of one server-sent event. The first one is an `opening` with
- * the last lines. POST /v2/logging changes the levels.
+ * Messages of the stream at `logPath`, each the JSON `data` of one server-sent event. The first one is an `opening`
+ * with the last lines. POST /v2/logging changes the levels.
  */
 
 /** Path of the stream, below the path of the page. Its API for restrictions is `logging`. */

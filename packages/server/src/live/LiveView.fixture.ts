@@ -1,4 +1,4 @@
-/** Fixture of the tests of the live view: real models behind a gateway and an HTTP port, with the time of the test clock. */
+/** Fixture of the tests of the live view: models behind a gateway and an HTTP port, with the time of the test clock. */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { LiveStep } from "@nereid/dashboard/internal/live/LiveStep"

@@ -1,6 +1,6 @@
 /**
- * Delays of the event loop, from a timer that is due every 20 ms. Node's monitorEventLoopDelay does not record the first
- * delay after a reset, so a histogram that is reset every second would miss some.
+ * Delays of the event loop, from a timer that is due every 20 ms. Node's monitorEventLoopDelay does not record the
+ * first delay after a reset, so a histogram that is reset every second would miss some.
  */
 
 /** Time between two probes, in milliseconds. */

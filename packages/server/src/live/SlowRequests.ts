@@ -1,6 +1,6 @@
 /**
- * The slowest requests of the last minutes, without contents of tensors. A request that is faster than all of them costs
- * one comparison with the threshold.
+ * The slowest requests of the last minutes, without contents of tensors. A request that is faster than all of them
+ * costs one comparison with the threshold.
  */
 import type { ComputeDurations, FailureReason } from "@nereid/core/internal/metrics/ModelStatistics"
 import { maxSlowRequests, slowRequestAge, type SlowRequest } from "@nereid/dashboard/internal/live/SlowRequest"

@@ -1,6 +1,6 @@
 /**
- * The last steps, each as JSON that is made once: viewers receive the same bytes, later ones as part of the opening. The
- * ring is bounded in steps and in bytes; the oldest steps leave first.
+ * The last steps, each as JSON that is made once: viewers receive the same bytes, later ones as part of the opening.
+ * The ring is bounded in steps and in bytes; the oldest steps leave first.
  */
 import { type LiveStep, maxRingBytes, maxSteps } from "@nereid/dashboard/internal/live/LiveStep"
 

@@ -1,6 +1,6 @@
 /**
- * Rules about batches and instances. A free instance takes all that waits, so requests wait only while every instance is
- * busy, or for `maxQueueDelay`. At most one of the rules of a model with a queue applies: the first.
+ * Rules about batches and instances. A free instance takes all that waits, so requests wait only while every instance
+ * is busy, or for `maxQueueDelay`.
  */
 import type { ModelWindow } from "./LoadWindow.ts"
 import { optionName } from "./OptionName.ts"
