@@ -84,6 +84,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
     "gateway",
     "live/advice",
     "live",
+    "openapi",
     "http",
     "grpc",
     "metrics",

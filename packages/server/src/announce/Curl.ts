@@ -9,7 +9,7 @@ import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import { elementCount, encodeElements } from "@nereid/core/internal/tensor/TypedTensor"
 import { Result } from "effect"
-import type { ModelRoute } from "../http/HttpModelRoutes.ts"
+import type { OwnRoute } from "../openapi/RoutePaths.ts"
 import { exampleBytes, exampleShape, exampleTensor } from "./ExampleTensor.ts"
 
 const maxElementsAsJson = 16
@@ -29,7 +29,7 @@ export const modelCurl = (model: RunningModel, url: string): string | undefined 
 }
 
 /** None for a model whose inputs are too large for a line. */
-export const routeCurl = ({ path, sample }: ModelRoute, model: RunningModel, url: string): string | undefined => {
+export const routeCurl = ({ path, sample }: OwnRoute, model: RunningModel, url: string): string | undefined => {
   const members: Record<string, unknown> = { ...ParameterExample.make(model.description.parameters) }
   for (const { spec, encode } of sample.inputs) {
     if (spec.optional) continue

@@ -5,7 +5,7 @@
 import type { IndexEntry } from "@nereid/core/internal/lifecycle/ModelStore"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { ModelsFound } from "../error/ServeError.ts"
-import type { ModelRoute } from "../http/HttpModelRoutes.ts"
+import type { OwnRoute } from "../openapi/RoutePaths.ts"
 import type { Address } from "../port/HttpListener.ts"
 import type { Tls } from "../port/Tls.ts"
 import { modelCurl, routeCurl } from "./Curl.ts"
@@ -19,7 +19,7 @@ export interface StartedServer extends ModelsFound {
   readonly port: Address | undefined
   readonly metrics: Address | undefined
   /** Routes beside those of the protocol. */
-  readonly routes: ReadonlyArray<ModelRoute>
+  readonly routes: ReadonlyArray<OwnRoute>
   /** Path of the page for browsers; undefined for a server without one. */
   readonly dashboard?: string | undefined
   /** Certificates of the ports; a port with some speaks TLS. */
@@ -70,7 +70,7 @@ const newest = (models: ReadonlyArray<RunningModel>): ReadonlyArray<RunningModel
       !models.some((other) => other.description.name === name && Number(other.description.version) > Number(version)),
   )
 
-const routeTable = (routes: ReadonlyArray<ModelRoute>): string =>
+const routeTable = (routes: ReadonlyArray<OwnRoute>): string =>
   table(
     ["ROUTE", "MODEL"],
     [

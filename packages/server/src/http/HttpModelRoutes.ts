@@ -1,15 +1,16 @@
 /**
  * Custom routes of the operator: a path for a model that takes one sample as plain JSON and responds with JSON.
- * /openapi.json describes them. JsonSample.ts defines the JSON.
+ * JsonSample.ts defines the JSON.
  */
 import { Result } from "effect"
 import * as JsonSample from "@nereid/core/internal/openapi/JsonSample"
-import * as OpenApi from "@nereid/core/internal/openapi/OpenApi"
 import type { Gateway } from "../gateway/Gateway.ts"
 import { ServeError } from "../error/ServeError.ts"
 import type { InferOptions } from "./HttpCall.ts"
+import type { OwnRoute } from "../openapi/RoutePaths.ts"
 import { type DocumentCodec, generate, generateStream } from "./HttpGenerate.ts"
-import { sendError, sendJson } from "../port/HttpReply.ts"
+import { sendError } from "../port/HttpReply.ts"
+import * as HttpOpenApi from "./HttpOpenApi.ts"
 import type { Route } from "./HttpRoute.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
@@ -18,20 +19,15 @@ export interface ModelRoutes {
   readonly [route: `POST /${string}`]: { readonly definition: JsonSample.AnyDefinition }
 }
 
-/** Validated route. */
-export interface ModelRoute {
-  readonly path: string
-  readonly sample: JsonSample.JsonSample
-}
-
 /** Validates routes: a path must not be one of the protocol, and every field of a model must have a JSON form. */
-export const check = (routes: ModelRoutes): Result.Result<ReadonlyArray<ModelRoute>, ServeError> => {
-  const checked: Array<ModelRoute> = []
+export const check = (routes: ModelRoutes): Result.Result<ReadonlyArray<OwnRoute>, ServeError> => {
+  const checked: Array<OwnRoute> = []
   for (const [route, { definition }] of Object.entries(routes)) {
     const refuse = (reason: string) => Result.fail(new ServeError({ message: `the route "${route}" ${reason}` }))
     const path = /^POST (\/[\w.~!$&'()*+,;=:@%/-]*)$/.exec(route)?.[1]
     if (path === undefined) return refuse(`must be POST and a path, such as "POST /${definition.name}"`)
-    if (/^\/v2(\/|$)/.test(path) || path === openApiPath) return refuse("is reserved by the protocol or the server")
+    if (/^\/v2(\/|$)/.test(path) || path === HttpOpenApi.path)
+      return refuse("is reserved by the protocol or the server")
     const sample = Result.try({
       try: () => JsonSample.make(definition),
       catch: (error) => errorMessage(error),
@@ -42,34 +38,10 @@ export const check = (routes: ModelRoutes): Result.Result<ReadonlyArray<ModelRou
   return Result.succeed(checked)
 }
 
-const openApiPath = "/openapi.json"
+export const make = (gateway: Gateway, options: InferOptions, routes: ReadonlyArray<OwnRoute>): ReadonlyArray<Route> =>
+  routes.map((route) => modelRoute(gateway, options, route))
 
-/** Makes the routes. Without custom routes, there is no /openapi.json either. */
-export const make = (
-  gateway: Gateway,
-  options: InferOptions,
-  routes: ReadonlyArray<ModelRoute>,
-): ReadonlyArray<Route> => {
-  if (routes.length === 0) return []
-  const describe: Route = {
-    method: "GET",
-    api: "metadata",
-    path: exactly(openApiPath),
-    handle: ({ response }) => {
-      const { name: title, version } = gateway.metadata
-      const streams = ({ sample: { definition } }: ModelRoute) =>
-        Result.match(gateway.model(definition.name, definition.version), {
-          onSuccess: ({ calls: { decoupled } }) => decoupled,
-          onFailure: () => false,
-        })
-      const described = routes.map((route) => ({ ...route, streams: streams(route) }))
-      sendJson(response, 200, OpenApi.document({ title, version }, described))
-    },
-  }
-  return [...routes.map((route) => modelRoute(gateway, options, route)), describe]
-}
-
-const modelRoute = (gateway: Gateway, options: InferOptions, { path, sample }: ModelRoute): Route => {
+const modelRoute = (gateway: Gateway, options: InferOptions, { path, sample }: OwnRoute): Route => {
   const { name, version } = sample.definition
   const codec: DocumentCodec = sample
   return {

@@ -4,6 +4,8 @@
  */
 import { Result } from "effect"
 import type { Gateway } from "../gateway/Gateway.ts"
+import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
+import type { OwnRoute } from "../openapi/RoutePaths.ts"
 import type { InferOptions } from "./HttpCall.ts"
 import { generate, generateStream } from "./HttpGenerate.ts"
 import * as HttpInfer from "./HttpInfer.ts"
@@ -11,6 +13,7 @@ import * as HttpEffect from "./HttpEffect.ts"
 import { sendEmpty, sendError, sendJson, sendResult, sendText } from "../port/HttpReply.ts"
 import type { Route } from "./HttpRoute.ts"
 import * as HttpModelRoutes from "./HttpModelRoutes.ts"
+import * as HttpOpenApi from "./HttpOpenApi.ts"
 import * as HttpSettings from "./HttpSettings.ts"
 import * as HttpSharedMemory from "./HttpSharedMemory.ts"
 import * as ModelConfiguration from "../gateway/ModelConfiguration.ts"
@@ -19,7 +22,8 @@ import * as ModelStatistics from "../gateway/StatisticsMessage.ts"
 const model = "/v2/models/(?<name>[^/]+)(?:/versions/(?<version>[0-9]+))?"
 
 export interface RoutesOptions extends InferOptions {
-  readonly modelRoutes: ReadonlyArray<HttpModelRoutes.ModelRoute>
+  readonly modelRoutes: ReadonlyArray<OwnRoute>
+  readonly restrictedApis: RestrictedApis
 }
 
 /** All routes. The first matching route handles a request. */
@@ -29,6 +33,7 @@ export const make = (gateway: Gateway, options: RoutesOptions): ReadonlyArray<Ro
   ...information(gateway),
   ...HttpSharedMemory.routes(gateway.sharedMemory, options.maxInputSize),
   ...HttpSettings.routes(gateway, options.maxInputSize),
+  HttpOpenApi.route(gateway, options.restrictedApis, options.modelRoutes),
   ...HttpModelRoutes.make(gateway, options, options.modelRoutes),
 ]
 

@@ -74,7 +74,7 @@ export const frontEnd = Effect.fnUntraced(function* (
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
   const records = yield* CallRecord.make(gateway)
   const page = yield* HttpDashboard.make(options.dashboard ?? false, options.streams)
-  const routes = [...HttpRoutes.make(gateway, { maxInputSize, forward, modelRoutes }), ...page]
+  const routes = [...HttpRoutes.make(gateway, { maxInputSize, forward, modelRoutes, restrictedApis }), ...page]
   const { memory, limits } = gateway
   const handler = HttpRouter.make(routes, { restrictedApis, browserAccess, records, memory, limits })
   if (cors === undefined) return handler
