@@ -13,6 +13,7 @@ import type { TensorSpec } from "../tensor/TensorSpec.ts"
 import { isLabel } from "../contract/TensorForm.ts"
 import type { Components } from "./Components.ts"
 import type { SchemaObject } from "./SchemaObject.ts"
+import * as ParameterSchema from "./ParameterSchema.ts"
 import * as RequestExample from "./RequestExample.ts"
 import * as TensorSchema from "./TensorSchema.ts"
 
@@ -165,6 +166,8 @@ const generate = (parts: Parts): RequestAndResponse => {
         ]),
       ),
     },
+    // Further parameters. As `additionalProperties`, generated types would apply it to the inputs as well.
+    unevaluatedProperties: ParameterSchema.scalar,
     required: [...fields, ...declared].filter(({ optional }) => optional !== true).map(({ name }) => name),
   })
   const names = outputs.map(({ name }) => name)
@@ -205,6 +208,7 @@ const list = (schemas: ReadonlyArray<SchemaObject>, minItems: number): SchemaObj
     items: schemas.length > 1 ? { oneOf: schemas } : only,
     ...(minItems > 0 ? { minItems } : {}),
     maxItems: schemas.length,
+    ...(schemas.length > 1 ? { uniqueItems: true } : {}),
   }
 }
 
@@ -228,11 +232,16 @@ const parameters = ({ document, components, general }: Parts): SchemaObject => {
 const hasRequired = ({ parameters = [] }: ContractDocument): boolean =>
   parameters.some(({ optional }) => optional !== true)
 
+const anyParameters: SchemaObject = {
+  type: "object",
+  additionalProperties: ParameterSchema.scalar,
+}
+
 const responseParameters = ({ document, components }: Parts): SchemaObject => {
   const declared = document.response_parameters ?? []
-  if (declared.length === 0) return { type: "object" }
+  if (declared.length === 0) return anyParameters
   return components.add("ResponseParameters", {
-    type: "object",
+    ...anyParameters,
     properties: Object.fromEntries(declared.map((entry) => [entry.name, parameter(entry, components)])),
   })
 }
@@ -240,30 +249,11 @@ const responseParameters = ({ document, components }: Parts): SchemaObject => {
 type Parameter = NonNullable<ContractDocument["parameters"]>[number]
 
 const parameter = ({ schema, default: preset }: Parameter, components: Components): SchemaObject => {
-  const wire = onWire(components.include(separate(schema)))
+  const wire = ParameterSchema.make(separate(schema), components)
   if (preset === undefined) return wire
   const isNumber = wire["type"] === "integer" && typeof preset === "string"
   return { ...wire, default: isNumber ? Number(preset) : preset }
 }
-
-/** The schema of a parameter in JSON: integers of 64 bits are numbers, and no strings stand for NaN and infinities. */
-const onWire = (schema: SchemaObject): SchemaObject => {
-  const { type, pattern, anyOf, ...others } = schema
-  if (type === "string" && pattern === bigintPattern) return { type: "integer", ...others }
-  if (!Array.isArray(anyOf)) return schema
-  const choices: ReadonlyArray<SchemaObject> = anyOf
-  const kept = choices.filter((choice) => !isNotFinite(choice)).map(onWire)
-  const [only] = kept
-  return kept.length === 1 && only !== undefined ? { ...others, ...only } : { ...others, anyOf: kept }
-}
-
-/** The pattern of `Schema.BigInt`. */
-const bigintPattern = "^-?\\d+$"
-
-const notFinite = new Set<unknown>(["NaN", "Infinity", "-Infinity"])
-
-const isNotFinite = ({ enum: values }: SchemaObject): boolean =>
-  Array.isArray(values) && values.every((value) => notFinite.has(value))
 
 const separate = ({ $defs, ...schema }: SchemaObject): JsonSchema => ({
   schema,

@@ -8,6 +8,7 @@ import type { JsonField } from "./JsonField.ts"
 import type { JsonSample } from "./JsonSample.ts"
 import type { RequestAndResponse } from "./ModelSchemas.ts"
 import type { ParameterField } from "../model/ParameterFields.ts"
+import * as ParameterSchema from "./ParameterSchema.ts"
 import type { SchemaObject } from "./SchemaObject.ts"
 
 export const make = ({ definition, inputs, outputs }: JsonSample, components: Components): RequestAndResponse => {
@@ -17,14 +18,14 @@ export const make = ({ definition, inputs, outputs }: JsonSample, components: Co
     return [name, parameterSchema(field, components)] as const
   })
   const request = objectOf(inputs, components, declared)
-  return { request, response: objectOf(outputs, components, []) }
+  return { request: { ...request, additionalProperties: false }, response: objectOf(outputs, components, []) }
 }
 
 /** The schema of every value, for a Schema without a JSON Schema. */
 const parameterSchema = (field: ParameterField, components: Components): SchemaObject => {
   try {
     const encoded: Schema.Codec<unknown, unknown> = Schema.toEncoded(field as Schema.Constraint & typeof anything)
-    return components.include(Schema.toJsonSchemaDocument(encoded))
+    return ParameterSchema.make(Schema.toJsonSchemaDocument(encoded), components)
   } catch {
     return {}
   }

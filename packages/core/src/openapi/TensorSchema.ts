@@ -44,7 +44,7 @@ const elementOf = (datatype: DataType): SchemaObject => {
     case "INT64":
       return { type: "integer", format: "int64", minimum: digits(-(2n ** 63n)), maximum: digits(2n ** 63n - 1n) }
     case "UINT64":
-      return { type: "integer", minimum: 0, maximum: digits(2n ** 64n - 1n) }
+      return uint64
     default: {
       const { min, max } = integerRanges[datatype]
       return { type: "integer", ...(datatype === "INT32" ? { format: "int32" } : {}), minimum: min, maximum: max }
@@ -57,6 +57,9 @@ const digits = (value: bigint): object => rawJSON(String(value))
 
 /** Which TypeScript has no type of yet. */
 const { rawJSON } = JSON as typeof JSON & { readonly rawJSON: (text: string) => object }
+
+/** An unsigned integer of 64 bits. */
+export const uint64: SchemaObject = { type: "integer", minimum: 0, maximum: digits(2n ** 64n - 1n) }
 
 /** The number of elements of one row: its fixed part, and whether that is all. */
 interface Count {

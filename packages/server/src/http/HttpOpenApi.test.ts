@@ -39,10 +39,7 @@ const layers = Layer.mergeAll(
   Model.stream(Words, ({ TEXT }) => TEXT.split(" ").map((WORD) => ({ WORD }))),
 )
 
-const local = { http: { host: "127.0.0.1", port: 0 }, grpc: false, metrics: false } as const
-
-const start = (options: Server.ServerOptions = {}) =>
-  Server.start([Echo, Half, Words], layers, { ...local, ...options })
+const start = () => Server.start([Echo, Half, Words], layers, { http: 0, grpc: false, metrics: false })
 
 let server: Awaited<ReturnType<typeof start>>
 beforeAll(async () => {
@@ -142,6 +139,7 @@ describe("a served model", () => {
         },
         N: { type: "integer", format: "int32", minimum: -(2 ** 31), maximum: 2 ** 31 - 1, default: 7 },
       },
+      unevaluatedProperties: { type: ["string", "number", "boolean"] },
       required: ["X", "top"],
     })
     expect(components.schemas["echo.1.GenerateResponse"]).toMatchObject({
@@ -192,7 +190,9 @@ it("a restricted API names its header as a security scheme, and metadata restric
     { apis: ["statistics"], key: "admin-key", value: "b" },
   ] as const
   await using restricted = await Server.start([Echo, Half, Words], layers, {
-    ...local,
+    http: 0,
+    grpc: false,
+    metrics: false,
     restrictedApis: { http: restrictions },
   })
   const { port } = restricted.http

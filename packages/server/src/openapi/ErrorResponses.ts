@@ -5,6 +5,7 @@
 import { documentHeader, tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { errorStatuses } from "@nereid/core/internal/wire/ErrorStatus"
 import type { SchemaObject } from "@nereid/core/internal/openapi/SchemaObject"
+import * as EventStream from "./EventStream.ts"
 import { json, type OpenApiObject } from "./Operation.ts"
 
 /** Statuses with a response in the document. */
@@ -116,7 +117,7 @@ const response = (
     ...(status !== undefined && untagged.has(status) && declared.length === 0
       ? {}
       : { headers: headers(status, tags, declared) }),
-    content: isStream ? { ...content, "text/event-stream": { schema: errorReference } } : content,
+    content: isStream ? { ...content, ...EventStream.content(errorReference) } : content,
   }
 }
 

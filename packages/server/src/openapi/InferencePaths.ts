@@ -1,6 +1,7 @@
 /** The operations of inference on the protocol's paths, for any model, with the binary tensor extension. */
 import { headerLengthHeader, timeoutHeader } from "@nereid/core/internal/codec/json/BinaryExtension"
 import * as ErrorResponses from "./ErrorResponses.ts"
+import * as EventStream from "./EventStream.ts"
 import { json, type OpenApiObject, success } from "./Operation.ts"
 import { body, type PlacedOperation, placeBoth } from "./ProtocolPaths.ts"
 import type { ProtocolSchemas } from "./ProtocolSchemas.ts"
@@ -11,7 +12,7 @@ export const parameters: OpenApiObject = {
     name: timeoutHeader,
     in: "header",
     description: "Time that the caller waits for the response, in milliseconds. Default: no limit",
-    schema: { type: "integer", minimum: 0, maximum: 999_999_999_999 },
+    schema: { type: "number", minimum: 0, maximum: 999_999_999_999 },
   },
   HeaderLength: {
     name: headerLengthHeader,
@@ -44,13 +45,6 @@ export const binaryHeaders: OpenApiObject = {
 export const inferErrors = [400, 403, 404, 408, 415, 500, 501, 503] as const
 export const generateErrors = [400, 403, 404, 408, 500, 501, 503] as const
 
-export const events = (schema: object): OpenApiObject => ({
-  "text/event-stream": { schema: { anyOf: [schema, { $ref: "#/components/schemas/Error" }] } },
-})
-
-export const eventsDescription =
-  "Each event has one response as JSON, as the schema describes. An error after the first event is the last event"
-
 export const make = (schemas: ProtocolSchemas): ReadonlyArray<PlacedOperation> => [
   ...placeBoth("/infer", "post", "Infer", {
     summary: "Infer",
@@ -79,7 +73,7 @@ export const make = (schemas: ProtocolSchemas): ReadonlyArray<PlacedOperation> =
     parameters: [timeout],
     requestBody: body(schemas.generateRequest, true),
     responses: {
-      ...success(eventsDescription, events(schemas.generateResponse)),
+      ...EventStream.responses(schemas.generateResponse),
       ...ErrorResponses.ofModel(generateErrors, true, []),
     },
   }),

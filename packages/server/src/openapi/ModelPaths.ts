@@ -7,6 +7,7 @@ import * as ModelSchemas from "@nereid/core/internal/openapi/ModelSchemas"
 import type { SchemaObject } from "@nereid/core/internal/openapi/SchemaObject"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as ErrorResponses from "./ErrorResponses.ts"
+import * as EventStream from "./EventStream.ts"
 import * as InferencePaths from "./InferencePaths.ts"
 import { json, type OpenApiObject, type Operation, success } from "./Operation.ts"
 import { body } from "./ProtocolPaths.ts"
@@ -90,7 +91,7 @@ export const make = (running: RunningModel, general: ProtocolSchemas): ModelPath
         verb: "generateStream",
         summary: `Generate a stream of responses of ${name}`,
         responses: {
-          ...success(InferencePaths.eventsDescription, InferencePaths.events(generate.response)),
+          ...EventStream.responses(generate.response),
           ...errorsOf(true),
         },
       },

@@ -99,7 +99,7 @@ const health = (): ReadonlyArray<PlacedOperation> => [
 const information = (schemas: ProtocolSchemas): ReadonlyArray<PlacedOperation> => {
   const statistics = {
     api: "statistics",
-    responses: { ...success("Statistics", json(schemas.statistics)), ...ErrorResponses.of(400, 403, 500, 503) },
+    responses: { ...success("Statistics", json(schemas.statistics)), ...ErrorResponses.of(400, 403, 404, 500, 503) },
   } as const
   return [
     place("/v2", "get", "serverMetadata", {

@@ -4,7 +4,9 @@
 import { ContractDocument } from "@nereid/core/internal/contract/ContractDocument"
 import { Components } from "@nereid/core/internal/openapi/Components"
 import * as MessageSchema from "@nereid/core/internal/openapi/MessageSchema"
+import { scalar } from "@nereid/core/internal/openapi/ParameterSchema"
 import type { SchemaObject } from "@nereid/core/internal/openapi/SchemaObject"
+import * as TensorSchema from "@nereid/core/internal/openapi/TensorSchema"
 import * as DataType from "@nereid/core/internal/tensor/DataType"
 import { ModelStatisticsSchema } from "@nereid/protocol/grpc_service"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
@@ -12,9 +14,8 @@ import { Schema } from "effect"
 import { errorSchema } from "./ErrorResponses.ts"
 
 const string: SchemaObject = { type: "string" }
+const unsigned = TensorSchema.uint64
 const boolean: SchemaObject = { type: "boolean" }
-const unsigned: SchemaObject = { type: "integer", minimum: 0 }
-const scalar: SchemaObject = { type: ["string", "number", "boolean"] }
 
 const object = (
   properties: { readonly [name: string]: SchemaObject },
@@ -105,12 +106,12 @@ export const make = (): ProtocolSchemas => {
       object({ key: string, offset: unsigned, byte_size: unsigned }, ["key", "byte_size"]),
     ),
     logSettings: add("LogSettings", object({ log_file: string, ...logSettings })),
-    logChanges: add("LogChanges", object(nullable(logSettings), [])),
+    logChanges: add("LogChanges", { ...object(nullable(logSettings), []), additionalProperties: false }),
     traceSettings: add(
       "TraceSettings",
       object(traceSettings, ["trace_level", "trace_rate", "trace_count", "trace_mode"]),
     ),
-    traceChanges: add("TraceChanges", object(nullable(traceChanges), [])),
+    traceChanges: add("TraceChanges", { ...object(nullable(traceChanges), []), additionalProperties: false }),
     schemas: components.schemas,
   }
 }
@@ -147,6 +148,7 @@ const loadRequest = object(
       patternProperties: {
         "^file:": { type: "string", contentEncoding: "base64", description: "Content of a file of the model" },
       },
+      additionalProperties: false,
     },
   },
   [],
@@ -253,7 +255,7 @@ const inferResponse = (data: SchemaObject): SchemaObject =>
       id: string,
       model_name: string,
       model_version: string,
-      parameters: { type: "object" },
+      parameters: { type: "object", additionalProperties: scalar },
       outputs: array(
         object(
           {

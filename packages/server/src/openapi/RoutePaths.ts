@@ -6,6 +6,7 @@ import * as SampleSchemas from "@nereid/core/internal/openapi/SampleSchemas"
 import type { SchemaObject } from "@nereid/core/internal/openapi/SchemaObject"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as ErrorResponses from "./ErrorResponses.ts"
+import * as EventStream from "./EventStream.ts"
 import * as InferencePaths from "./InferencePaths.ts"
 import { json, success } from "./Operation.ts"
 import { body, type PlacedOperation } from "./ProtocolPaths.ts"
@@ -51,9 +52,7 @@ export const make = (
         parameters: [InferencePaths.timeout],
         requestBody: body(request, true),
         responses: {
-          ...(isStream
-            ? success(InferencePaths.eventsDescription, InferencePaths.events(response))
-            : success("Response", json(response))),
+          ...(isStream ? EventStream.responses(response) : success("Response", json(response))),
           ...ErrorResponses.ofModel(InferencePaths.generateErrors, isStream, errors),
         },
       },
