@@ -1,5 +1,5 @@
 /**
- * The Python that the tests run on: a virtual environment beside them, with the clients of requirements.txt, made anew
+ * The Python that tests run on: a virtual environment beside them, with the packages of their requirements.txt, made anew
  * when that file changes. Where it cannot be made for want of Python or of its registry, it says why: that is no
  * failure.
  */
@@ -15,14 +15,21 @@ export type Environment =
 /** The oldest Python that all of requirements.txt have a release for. */
 const oldest = [3, 10] as const
 
-const requirements = join(import.meta.dirname, "requirements.txt")
-const folder = join(import.meta.dirname, ".venv")
-const python = join(folder, "bin", "python")
-/** Copy of the requirements file, written after the installation. */
-const installed = join(folder, "requirements.txt")
+/**
+ * `tests`: the folder of the tests.
+ * @throws Error where the packages cannot be installed although there is Python and its registry answers
+ */
+export const prepare = (tests: string): Environment => {
+  const requirements = join(tests, "requirements.txt")
+  const folder = join(tests, ".venv")
+  const python = join(folder, "bin", "python")
+  /** Copy of the requirements file, written after the installation. */
+  const installed = join(folder, "requirements.txt")
+  const isInstalled = () =>
+    existsSync(installed) &&
+    readFileSync(installed, "utf8") === readFileSync(requirements, "utf8") &&
+    run(python, ["-c", ""], 1).status === 0
 
-/** @throws Error where the clients cannot be installed although there is Python and its registry answers */
-export const prepare = (): Environment => {
   const found = run("python3", ["-c", "import sys; print(*sys.version_info[:2])"], 1)
   if (found.status !== 0) return { missing: "there is no python3" }
   const [major = 0, minor = 0] = found.stdout.split(" ").map(Number)
@@ -31,25 +38,20 @@ export const prepare = (): Environment => {
   }
   if (isInstalled()) return { python }
 
-  console.log(`Installing the clients of requirements.txt into ${folder}`)
+  console.log(`Installing the packages of requirements.txt into ${folder}`)
   const made = run("python3", ["-m", "venv", "--clear", folder], 2)
   if (made.status !== 0) return { missing: `python3 cannot make a virtual environment:\n${made.stdout}${made.stderr}` }
   const install = ["-m", "pip", "install", "--no-input", "--only-binary", ":all:", "--retries", "1", "--timeout", "20"]
   const { status, stderr } = run(python, [...install, "--quiet", "--requirement", requirements], 5)
   if (status === null) return { missing: "the Python registry has not sent everything within 5 minutes" }
   if (status !== 0 && unreachable.test(stderr)) return { missing: `the Python registry does not answer:\n${stderr}` }
-  if (status !== 0) throw new Error(`The clients cannot be installed:\n${stderr}`)
+  if (status !== 0) throw new Error(`The packages cannot be installed:\n${stderr}`)
   copyFileSync(requirements, installed)
   return { python }
 }
 
 /** Messages of pip for an unreachable registry, as opposed to a missing package. */
 const unreachable = /connection broken by|ConnectTimeoutError|ReadTimeoutError|ProxyError/
-
-const isInstalled = () =>
-  existsSync(installed) &&
-  readFileSync(installed, "utf8") === readFileSync(requirements, "utf8") &&
-  run(python, ["-c", ""], 1).status === 0
 
 const run = (command: string, args: ReadonlyArray<string>, minutes: number) =>
   spawnSync(command, args, { encoding: "utf8", timeout: minutes * 60_000, killSignal: "SIGKILL" })

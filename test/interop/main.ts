@@ -24,7 +24,7 @@ const test = async (python: string, serving: string): Promise<number | null> => 
   return code ?? null
 }
 
-const environment = Environment.prepare()
+const environment = Environment.prepare(folder)
 if ("missing" in environment) {
   console.log(`Skipped, no Python client has been tested: ${environment.missing}`)
 } else {

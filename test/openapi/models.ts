@@ -65,7 +65,7 @@ const stored = Layer.unwrap(
     fixture.write("add_sub/config.pbtxt", `max_batch_size: 4 ${one}`)
     fixture.write("half/1/model.onnx", identity("FP16", [2]))
     fixture.write("half/config.pbtxt", one)
-    fixture.write("open/1/model.onnx", identity("FP32", ["n", "k"]))
+    fixture.write("open/1/model.onnx", identity("INT32", ["n", "k"]))
     fixture.write("open/config.pbtxt", one)
     fixture.write("script/1/model.js", echo)
     fixture.write("script/2/model.js", echo)

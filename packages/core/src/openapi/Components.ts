@@ -11,9 +11,14 @@ export class Components {
   readonly schemas: Record<string, SchemaObject> = {}
   readonly #prefix: string
 
-  /** Empty for the names of the document itself. */
-  constructor(prefix: string) {
+  readonly #reserved: ReadonlySet<string>
+  /** The keys of definitions, by their JSON: an input and an output often have the same. */
+  readonly #included = new Map<string, ReadonlyMap<string, string>>()
+
+  /** `prefix`: empty for the names of the document itself. `reserved`: names that no definition has. */
+  constructor(prefix: string, reserved: ReadonlyArray<string> = []) {
     this.#prefix = prefix === "" ? "" : `${prefix}.`
+    this.#reserved = new Set(reserved)
   }
 
   /** Adds a schema, and returns the reference to it. */
@@ -31,29 +36,39 @@ export class Components {
     return Object.hasOwn(this.schemas, this.#prefix + name)
   }
 
+  /** Adds a schema under a name like this one, unless it is a reference, and returns the reference to it. */
+  name(name: string, schema: SchemaObject): SchemaObject {
+    if (typeof schema["$ref"] === "string") return schema
+    const key = this.#free(name)
+    this.schemas[key] = schema
+    return { $ref: start + key }
+  }
+
   /** Adds the definitions of a JSON Schema, and returns the schema with references to them. */
   include({ schema, definitions }: Pick<JsonSchema, "schema" | "definitions">): SchemaObject {
-    const keys = new Map<string, string>()
-    for (const name of Object.keys(definitions)) keys.set(name, this.#free(name, definitions[name]))
+    const text = JSON.stringify(definitions)
+    const known = this.#included.get(text)
+    const keys = known ?? new Map(Object.keys(definitions).map((name) => [name, this.#free(name)]))
+    this.#included.set(text, keys)
     const moved = (node: object): SchemaObject =>
       JSON.parse(JSON.stringify(node), (member, value) => {
         if (member !== "$ref" || typeof value !== "string") return value
         const key = keys.get(unescaped(value.replace(/^#\/\$defs\//, "")))
         return key === undefined ? value : start + key
       })
-    for (const [name, key] of keys) this.schemas[key] = moved(definitions[name] ?? {})
+    if (known === undefined) for (const [name, key] of keys) this.schemas[key] = moved(definitions[name] ?? {})
     return moved(schema)
   }
 
-  /** A free name for a definition; that of an equal one, if there is one. */
-  #free(name: string, definition: object | undefined): string {
+  /** The key of a free name, which this takes. */
+  #free(name: string): string {
     const safe = name.replaceAll(/[^\w-]/g, "_")
     for (let number = 1; ; number++) {
-      const key = this.#prefix + (number === 1 ? safe : `${safe}_${number}`)
-      if (!Object.hasOwn(this.schemas, key)) {
-        this.schemas[key] = definition === undefined ? {} : { ...definition }
-        return key
-      }
+      const free = number === 1 ? safe : `${safe}_${number}`
+      const key = this.#prefix + free
+      if (Object.hasOwn(this.schemas, key) || this.#reserved.has(free)) continue
+      this.schemas[key] = {}
+      return key
     }
   }
 }

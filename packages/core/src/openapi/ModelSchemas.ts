@@ -34,6 +34,16 @@ export interface RequestAndResponse {
   readonly example?: unknown
 }
 
+/** Names of the schemas of a model, which those of its definitions must not have. */
+export const names = [
+  "InferRequest",
+  "InferResponse",
+  "GenerateRequest",
+  "GenerateResponse",
+  "Parameters",
+  "ResponseParameters",
+] as const
+
 /** Schemas of the document that those of a model refer to. */
 export interface General {
   /** Parameters of requests that the protocol knows, and any others. */
@@ -65,7 +75,7 @@ export const errors = (description: ModelDescription, components: Components): M
   (ContractMessage.make(description)?.document.errors ?? []).map(({ tag, http_status: http, schema }) => ({
     tag,
     http,
-    schema: components.include(separate(schema)),
+    schema: components.name(tag, components.include(separate(schema))),
   }))
 
 interface Parts {

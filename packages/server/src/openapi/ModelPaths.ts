@@ -29,7 +29,7 @@ export const tagOf = (name: string): string => `models/${name}`
 
 export const make = (running: RunningModel, general: ProtocolSchemas): ModelPaths => {
   const { name, version, signature } = running.description
-  const components = new Components(`${safeName(name)}.${version}`)
+  const components = new Components(`${safeName(name)}.${version}`, ModelSchemas.names)
   const { infer, generate, errors } = ModelSchemas.make(running, components, general)
   const common = { tags: [tagOf(name)], api: "inference", model: { name, version } } as const
   const operations: Array<readonly [string, ModelOperation]> = []

@@ -55,9 +55,9 @@ export const make = (): ProtocolSchemas => {
   const parameters = add("RequestParameters", requestParameters)
   const tensor = add("TensorMetadata", object({ name: string, datatype: string, shape: array({ type: "integer" }) }))
   const contract = add("ModelContract", components.include(Schema.toJsonSchemaDocument(ContractDocument)))
-  const data = components.reference("TensorData")
-  add("TensorData", {
-    ...array({ anyOf: [{ type: ["number", "string", "boolean"] }, data] }),
+  // Not recursive: types that generators make of it would refer to themselves.
+  const data = add("TensorData", {
+    ...array({ type: ["number", "string", "boolean", "array"] }),
     description: "Elements, in one array or in nested arrays. NaN and the infinities are numbers without quotes",
   })
   return {
