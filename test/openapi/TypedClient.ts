@@ -14,7 +14,14 @@ const installed = join(folder, "node_modules", ".installed.json")
 /** Why the generator cannot be installed here; undefined if it is installed. */
 export const prepare = (): string | undefined => {
   if (existsSync(installed) && readFileSync(installed, "utf8") === readFileSync(lock, "utf8")) return undefined
-  const { status, stderr, error } = run("npm", ["ci", "--prefix", folder, "--loglevel=error", "--no-audit", "--no-fund"])
+  const { status, stderr, error } = run("npm", [
+    "ci",
+    "--prefix",
+    folder,
+    "--loglevel=error",
+    "--no-audit",
+    "--no-fund",
+  ])
   if (error !== undefined && "code" in error && error.code === "ENOENT") return "there is no npm"
   if (status !== 0 && /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT/.test(stderr)) return "npm's registry does not answer"
   if (status !== 0) throw new Error(`openapi-typescript cannot be installed:\n${stderr}`)

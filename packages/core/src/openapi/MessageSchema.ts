@@ -54,7 +54,7 @@ const single = ({ message, enum: names, scalar }: DescField, components: Compone
       return { type: "string", contentEncoding: "base64" }
     case ScalarType.FLOAT:
     case ScalarType.DOUBLE:
-      return { type: "number" }
+      return { anyOf: [{ type: "number" }, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }] }
     default:
       return { type: "integer" }
   }

@@ -1,0 +1,189 @@
+/**
+ * The OpenAPI document of servers with many kinds of models, by a strict validator: the examples, models in code with
+ * every declaration, a repository of ONNX files, scripts and ensembles, and texts that break formats.
+ */
+import { Validator } from "@seriousme/openapi-schema-validator"
+import { Ajv2020 } from "ajv/dist/2020.js"
+import { Context, Effect, Layer, Schema } from "effect"
+import { describe, expect, it } from "@effect/vitest"
+import { Model, Tensor } from "@nereid/core"
+import { Server } from "@nereid/server"
+import * as StoredModels from "./conformance/StoredModels.ts"
+import * as Models from "./conformance/Models.ts"
+import * as Examples from "../examples/models.ts"
+
+const free = { http: { host: "127.0.0.1", port: 0 }, grpc: false, metrics: false } as const
+
+interface Document {
+  readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } }
+  readonly components: { readonly schemas: { readonly [name: string]: object } }
+  readonly "x-nereid-omitted-models"?: ReadonlyArray<string>
+}
+
+interface Operation {
+  readonly operationId: string
+  readonly tags: ReadonlyArray<string>
+  readonly parameters?: ReadonlyArray<{ readonly in?: string; readonly name?: string }>
+}
+
+const documentOf = Effect.fnUntraced(function* (served: Layer.Layer<Server.Server, unknown>) {
+  const context = yield* Layer.build(served)
+  const { http } = Context.get(context, Server.Server)
+  const url = `http://127.0.0.1:${http?.port}`
+  return yield* Effect.promise(async () => {
+    const document = (await (await fetch(`${url}/openapi.json`)).json()) as Document
+    const index = await fetch(`${url}/v2/repository/index`, { method: "POST", body: '{"ready":true}' })
+    const entries = (await index.json()) as ReadonlyArray<{ readonly name: string }>
+    return { url, document, names: entries.map(({ name }) => name) }
+  })
+})
+
+/** Every object of a document. */
+function* objects(node: unknown): Generator<{ readonly [member: string]: unknown }> {
+  if (typeof node !== "object" || node === null) return
+  if (!Array.isArray(node)) yield { ...node }
+  for (const member of Object.values(node)) yield* objects(member)
+}
+
+type Validates = (schema: object, value: unknown) => boolean
+
+/** Fails for a document that is invalid; returns the validation of values by its schemas. */
+const check = Effect.fnUntraced(function* (document: Document) {
+  const { valid, errors } = yield* Effect.promise(() => new Validator().validate(structuredClone(document) as never))
+  expect(errors).toBeUndefined()
+  expect(valid).toBe(true)
+  expect(document["x-nereid-omitted-models"]).toBeUndefined()
+
+  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.values(item).map((operation) => ({ path, operation })),
+  )
+  const ids = operations.map(({ operation }) => operation.operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const { path, operation } of operations) {
+    const named = [...path.matchAll(/\{([^}]*)\}/g)].map(([, name]) => name)
+    const given = (operation.parameters ?? []).filter((parameter) => parameter.in === "path").map(({ name }) => name)
+    expect(given.toSorted(), path).toEqual(named.toSorted())
+  }
+  for (const { $ref } of objects(document)) {
+    if (typeof $ref !== "string") continue
+    const found = $ref
+      .replace(/^#\//, "")
+      .split("/")
+      .reduce<unknown>((node, key) => Reflect.get(Object(node), key), document)
+    expect(found, $ref).toBeDefined()
+  }
+
+  // The official schema of OpenAPI leaves schemas themselves to the JSON Schema that compiles them.
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, discriminator: false })
+  ajv.addSchema({ $id: "document", components: document.components }, "document")
+  for (const name of Object.keys(document.components.schemas)) {
+    expect(() => ajv.compile({ $ref: `document#/components/schemas/${name}` }), name).not.toThrow()
+  }
+  const validates: Validates = (schema: object, value: unknown) =>
+    ajv.validate(JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"document#/components')), value)
+  for (const body of objects(document)) {
+    if (body["example"] === undefined || typeof body["schema"] !== "object" || body["schema"] === null) continue
+    expect(validates(body["schema"], body["example"]), JSON.stringify(body["schema"])).toBe(true)
+  }
+  return validates
+})
+
+const isWhole = Effect.fnUntraced(function* (served: Layer.Layer<Server.Server, unknown>) {
+  const { url, document, names } = yield* documentOf(served)
+  const validates = yield* check(document)
+  const tags = Object.values(document.paths).flatMap((item) => Object.values(item).flatMap(({ tags }) => tags))
+  expect(names.length).toBeGreaterThan(0)
+  for (const name of names) expect(tags).toContain(`models/${name}`)
+  const answers = {
+    ModelMetadata: (name: string) => `/v2/models/${encodeURIComponent(name)}`,
+    ModelConfig: (name: string) => `/v2/models/${encodeURIComponent(name)}/config`,
+    ModelStatisticsList: (name: string) => `/v2/models/${encodeURIComponent(name)}/stats`,
+  }
+  for (const [schema, path] of Object.entries(answers)) {
+    for (const name of names) {
+      const answer: unknown = yield* Effect.promise(async () => (await fetch(url + path(name))).json())
+      const isValid = validates({ $ref: `#/components/schemas/${schema}` }, answer)
+      expect(isValid, `${schema} of ${name}: ${JSON.stringify(answer)}`).toBe(true)
+    }
+  }
+  return document
+}, Effect.scoped)
+
+describe("is valid and has every model", () => {
+  it.live("of the examples", () => {
+    const { AddSub, Digits, PhotographedDigit, Preprocess, Bert, Sentiment, Tokenize, Verdict, Words } = Examples
+    const models = [AddSub, Digits, PhotographedDigit, Preprocess, Bert, Sentiment, Tokenize, Verdict, Words]
+    const layer = Layer.mergeAll(
+      Examples.AddSubLive,
+      Examples.DigitsLive,
+      Examples.PhotographedDigitLive,
+      Examples.PreprocessLive,
+      Examples.BertLive,
+      Examples.SentimentLive,
+      Examples.TokenizeLive,
+      Examples.VerdictLive,
+      Examples.WordsLive,
+    )
+    return isWhole(Server.layer(models, { ...free, routes: Examples.routes }).pipe(Layer.provide(layer)))
+  })
+
+  it.live("in code, with all kinds of tensors and batches", () =>
+    isWhole(Server.layer(Models.models, free).pipe(Layer.provide(Models.layer))),
+  )
+
+  it.live(
+    "of a repository with ONNX files, scripts and ensembles",
+    () =>
+      isWhole(
+        Server.layer([], { ...free, logging: { error: false, warning: false } }).pipe(
+          Layer.provide(StoredModels.layer),
+        ),
+      ),
+    120_000,
+  )
+
+  it.live("whose names, labels, texts and Schemas are made to break it", () =>
+    Effect.gen(function* () {
+      const document = yield* isWhole(Server.layer(hostile.models, free).pipe(Layer.provide(hostile.layer)))
+      expect(document.paths[`/v2/models/${encodeURIComponent(name)}/infer`]).toBeDefined()
+    }),
+  )
+})
+
+const name = `<script>{x}\u2028"'%2F..?#`
+
+class Odd extends Schema.TaggedError<Odd>()("#/$defs/~1%", { "a/b": Schema.String }) {}
+
+interface Tree {
+  readonly [child: string]: Tree
+}
+
+const Tree = Schema.Record(
+  Schema.String,
+  Schema.suspend((): Schema.Codec<Tree> => Tree),
+).annotate({ identifier: "InferRequest", description: "*/ <img src=x onerror=alert(1)> \u0000" })
+
+const hostile = (() => {
+  class First extends Model.Service<First>()(name, {
+    inputs: { ["__proto__"]: Tensor.FP32("$ref", -1), id: Tensor.json(Tree), parameters: Tensor.utf8() },
+    outputs: {
+      constructor: Tensor.labels(["", "</script>", "\u0000", "x".repeat(1000)]),
+      model_name: Tensor.INT32(0),
+      $defs: Tensor.json(Tree),
+    },
+    parameters: { "#": Schema.optionalKey(Schema.String.annotate({ identifier: "a/b~c" })), "": Schema.Literals([""]) },
+    responseParameters: { __proto__: Schema.optionalKey(Schema.Finite) },
+    errors: [Odd],
+    maxBatchSize: 2 ** 31 - 1,
+  }) {}
+  class Second extends Model.Service<Second>()("$ref", {
+    inputs: { X: Tensor.UINT64(1e9, 1e9, 1e9) },
+    outputs: { X: Tensor.BOOL(...Array.from({ length: 40 }, () => 1)) },
+  }) {}
+  class Empty extends Model.Service<Empty>()("live", { inputs: {}, outputs: {} }) {}
+  const never = () => Effect.never
+  return {
+    models: [First, Second, Empty],
+    layer: Layer.mergeAll(Model.each(First, never), Model.each(Second, never), Model.each(Empty, never)),
+  }
+})()
