@@ -5,11 +5,14 @@ export class Refusal extends Error {
   readonly status: number
   /** Tag of the error, such as `InvalidRequest`; undefined for errors of the route. */
   readonly tag: string | undefined
+  /** JSON of the fields of a declared error. */
+  readonly detail: string | undefined
 
-  constructor(message: string, status: number, tag?: string) {
+  constructor(message: string, status: number, tag?: string, detail?: string) {
     super(message)
     this.status = status
     this.tag = tag
+    this.detail = detail
   }
 
   /** `InvalidRequest, status 400`. */
@@ -27,13 +30,16 @@ export class Refusal extends Error {
   static async from(response: Response): Promise<Refusal> {
     const text = (await response.text()).slice(0, 100_000)
     const tag = response.headers.get("nereid-error") ?? undefined
-    return new Refusal(messageOf(text) ?? `The server answered with status ${response.status}.`, response.status, tag)
+    const detail = response.headers.get("nereid-error-detail") ?? undefined
+    const message = messageOf(text) ?? `The server answered with status ${response.status}.`
+    return new Refusal(message, response.status, tag, detail)
   }
 }
 
 const messageOf = (text: string): string | undefined => {
   try {
-    const json: unknown = JSON.parse(text)
+    // The first event of a stream may be an error as well.
+    const json: unknown = JSON.parse(text.replace(/^data: /, ""))
     if (typeof json === "object" && json !== null && "error" in json) return String(json.error)
   } catch {
     // Proxies answer with pages.
