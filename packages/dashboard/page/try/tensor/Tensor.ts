@@ -120,9 +120,13 @@ export const textOf = (bytes: Uint8Array): string | undefined => {
 export const numberText = (datatype: string, value: number | bigint): string => {
   if (typeof value === "bigint" || !Number.isFinite(value) || Number.isInteger(value)) return String(value)
   if (datatype === "FP64" || kindOf(datatype) !== "float") return String(value)
+  const round = rounding[datatype] ?? Math.fround
+  const rounded = round(value)
   for (let digits = 1; digits < 9; digits++) {
     const short = Number(value.toPrecision(digits))
-    if (Math.fround(short) === value) return String(short)
+    if (round(short) === rounded) return String(short)
   }
   return String(Number(value.toPrecision(9)))
 }
+
+const rounding: Readonly<Record<string, (value: number) => number>> = { FP16: toFp16, BF16: toBf16 }
