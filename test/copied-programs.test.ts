@@ -58,7 +58,7 @@ interface Case {
   readonly inputs: Given
   readonly parameters?: Attempt["parameters"]
   readonly id?: string
-  /** What each language prints. */
+  /** Output of each program; empty for curl if the response is saved to a file. */
   readonly curl: string | RegExp
   readonly typescript: string | RegExp
   readonly python: string | RegExp

@@ -99,7 +99,7 @@ export const Try = ({ model }: { readonly model: Model }) => {
           {refused}
         </p>
       </form>
-      <div class="answer" aria-busy={isRunning}>
+      <div class="answer" aria-busy={isRunning || undefined}>
         {outcome !== undefined && <OutcomeView outcome={outcome} isRunning={isRunning} />}
       </div>
       <CopyAs attempt={attempt} />

@@ -1,4 +1,4 @@
-/** What the numbers of a tensor are in all: their range, mean and histogram. */
+/** Range, mean and histogram of the numbers of a tensor. */
 
 export interface Spread {
   readonly least: number
@@ -38,14 +38,4 @@ export const histogramOf = (numbers: ArrayLike<number>, { least, most }: Spread,
 export const short = (value: number): string => {
   if (!Number.isFinite(value) || (Number.isInteger(value) && Math.abs(value) < 1e7)) return String(value)
   return String(Number(value.toPrecision(4)))
-}
-
-/** Milliseconds as people read them. */
-export const milliseconds = (value: number): string => {
-  if (!Number.isFinite(value)) return "–"
-  return value < 10
-    ? `${value.toFixed(2)} ms`
-    : value < 10_000
-      ? `${value.toFixed(0)} ms`
-      : `${(value / 1000).toFixed(1)} s`
 }

@@ -1,9 +1,9 @@
 /** The responses of a stream: texts one behind the other with the time that each took, others one at a time. */
 import { useState } from "preact/hooks"
+import { duration } from "../../live/Numbers.ts"
 import type { Event } from "../call/call.ts"
 import { isList, textOf } from "../tensor/Tensor.ts"
 import { AnswerView } from "./AnswerView.tsx"
-import { milliseconds } from "./Range.ts"
 import { visible } from "./VisibleText.ts"
 
 export interface StreamViewProps {
@@ -30,7 +30,7 @@ export const StreamView = ({ events, count }: StreamViewProps) => {
             return (
               <li key={first + index}>
                 <bdi>{visible(texts[index] ?? "")}</bdi>
-                <small class="quiet">{milliseconds(at - before)}</small>
+                <small class="quiet">{duration(at - before)}</small>
               </li>
             )
           })}
@@ -57,7 +57,7 @@ const Responses = ({ events, first }: { readonly events: ReadonlyArray<Event>; r
   return (
     <>
       <label>
-        Response {first + position + 1}, after {milliseconds(event.at)}
+        Response {first + position + 1}, after {duration(event.at)}
         <input
           type="range"
           min={0}

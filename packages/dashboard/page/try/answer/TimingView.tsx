@@ -1,17 +1,17 @@
 /** How long a request took, and where, as far as the server tells. */
+import { duration } from "../../live/Numbers.ts"
 import type { Timed } from "../call/call.ts"
-import { milliseconds } from "./Range.ts"
 
 export const TimingView = ({ timed: { milliseconds: all, timing } }: { readonly timed: Timed }) => (
   <dl class="timing">
     <div>
       <dt>Latency</dt>
-      <dd>{milliseconds(all)}</dd>
+      <dd>{duration(all)}</dd>
     </div>
-    {timing?.phases.map(([name, duration]) => (
+    {timing?.phases.map(([name, time]) => (
       <div key={name}>
         <dt>{name}</dt>
-        <dd>{milliseconds(duration)}</dd>
+        <dd>{duration(time)}</dd>
       </div>
     ))}
     {timing?.batch !== undefined && (

@@ -1,9 +1,9 @@
 /** Sends requests of the form, and reads their answers. */
+import { events } from "../../api/events.ts"
 import { send } from "../../api/http.ts"
 import { Refusal } from "../../api/Refusal.ts"
 import { isObject, type Json, read } from "../json/Json.ts"
 import { type Attempt, pathOf } from "./Attempt.ts"
-import { events } from "./EventStream.ts"
 import * as GenerateRequest from "./GenerateRequest.ts"
 import * as InferRequest from "./InferRequest.ts"
 import { type Answer, decodeGenerate, decodeInfer } from "./Output.ts"

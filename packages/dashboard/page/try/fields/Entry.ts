@@ -1,4 +1,4 @@
-/** What the form has for one input of the model. */
+/** The value of one input in the form, or the reason why it cannot be sent. */
 import { useEffect, useMemo } from "preact/hooks"
 import { attempt, Invalid } from "../Invalid.ts"
 import type { Tensor } from "../tensor/Tensor.ts"

@@ -8,7 +8,7 @@ import { Description, JsonLeaf } from "./JsonLeaf.tsx"
 export interface JsonEditorProps {
   readonly title: string
   readonly schema: JsonSchema
-  /** What references are relative to. */
+  /** Root of references. */
   readonly root: JsonSchema
   readonly value: Draft
   readonly onValue: (value: Draft) => void

@@ -128,9 +128,10 @@ const union = (schemas: ReadonlyArray<JsonSchema>, root: JsonSchema): JsonForm =
   const forms = schemas.map((schema) => formOf(schema, root))
   const choices = forms.flatMap((form) => (form.kind === "choice" ? form.values : []))
   if (forms.every(({ kind }) => kind === "choice")) return { kind: "choice", values: choices }
-  const isNumber = forms[0]?.kind === "number" && choices.length > 0 && choices.every((value) => notFinite.has(value))
+  const [number, ...others] = forms
   // Schemas of Effect have the numbers that JSON lacks as strings; the form leaves them out.
-  if (isNumber && forms.length === choices.length + 1) return forms[0] ?? { kind: "any" }
+  const isNumber = number?.kind === "number" && others.every(({ kind }) => kind === "choice")
+  if (isNumber && choices.every((value) => notFinite.has(value))) return number
   return { kind: "union", options: schemas.map((schema, index) => ({ name: nameOf(forms[index], root), schema })) }
 }
 

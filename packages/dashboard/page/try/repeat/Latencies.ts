@@ -7,9 +7,9 @@ export interface Bucket {
   readonly count: number
 }
 
-/** The smallest value that this share of all values does not exceed; values must be sorted. */
-export const percentile = (sorted: ReadonlyArray<number>, share: number): number =>
-  sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? NaN
+/** The smallest value that this share of all sorted values does not exceed; undefined without values. */
+export const percentile = (sorted: ReadonlyArray<number>, share: number): number | undefined =>
+  sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]
 
 /**
  * Counts values in buckets of one width, of 1, 2 or 5 times a power of ten. The last bucket has all above the 99th
@@ -19,7 +19,7 @@ export const histogram = (values: ReadonlyArray<number>, buckets = 30): Readonly
   const sorted = values.toSorted((one, other) => one - other)
   const [least, most] = [sorted[0], sorted.at(-1)]
   if (least === undefined || most === undefined) return []
-  const end = percentile(sorted, 0.99)
+  const end = percentile(sorted, 0.99) ?? most
   const width = niceWidth((end - least) / buckets || most / buckets || 1)
   const start = Math.floor(least / width) * width
   const count = Math.floor((end - start) / width) + 1

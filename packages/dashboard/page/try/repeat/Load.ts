@@ -25,10 +25,11 @@ export interface LoadSummary {
   readonly done: number
   readonly failed: number
   readonly perSecond: number
-  readonly mean: number
-  readonly p50: number
-  readonly p95: number
-  readonly p99: number
+  /** Milliseconds; undefined if no request has succeeded. */
+  readonly mean: number | undefined
+  readonly p50: number | undefined
+  readonly p95: number | undefined
+  readonly p99: number | undefined
 }
 
 /**
@@ -75,7 +76,7 @@ export const summary = ({ latencies, errors, elapsed }: LoadResult): LoadSummary
     done: sorted.length + failed,
     failed,
     perSecond: elapsed > 0 ? (sorted.length / elapsed) * 1000 : 0,
-    mean: sorted.length === 0 ? NaN : sorted.reduce((sum, value) => sum + value, 0) / sorted.length,
+    mean: sorted.length === 0 ? undefined : sorted.reduce((sum, value) => sum + value, 0) / sorted.length,
     p50: percentile(sorted, 0.5),
     p95: percentile(sorted, 0.95),
     p99: percentile(sorted, 0.99),

@@ -1,7 +1,7 @@
 /** Repeats the request of the form, and shows latencies, throughput, errors and batch sizes. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
+import { duration } from "../../live/Numbers.ts"
 import { Bars } from "../answer/Bars.tsx"
-import { milliseconds } from "../answer/Range.ts"
 import type { Attempt } from "../call/Attempt.ts"
 import { measure, prepare } from "../call/call.ts"
 import { attempt as attempted, Invalid } from "../Invalid.ts"
@@ -107,10 +107,10 @@ const Result = ({ result, isRunning, wanted }: ResultProps) => {
   const buckets = useMemo(() => histogram(result.latencies), [result])
   const figures: ReadonlyArray<readonly [string, string]> = [
     ["Throughput", `${perSecond.toFixed(perSecond < 100 ? 1 : 0)} / s`],
-    ["Mean", milliseconds(mean)],
-    ["p50", milliseconds(p50)],
-    ["p95", milliseconds(p95)],
-    ["p99", milliseconds(p99)],
+    ["Mean", duration(mean)],
+    ["p50", duration(p50)],
+    ["p95", duration(p95)],
+    ["p99", duration(p99)],
   ]
   return (
     <section aria-label="Results of the repetition">
@@ -129,8 +129,8 @@ const Result = ({ result, isRunning, wanted }: ResultProps) => {
         <Bars
           title="Histogram of latencies"
           counts={buckets.map(({ count }) => count)}
-          from={milliseconds(buckets[0]?.from ?? 0)}
-          to={milliseconds(buckets.at(-1)?.to ?? 0)}
+          from={duration(buckets[0]?.from ?? 0)}
+          to={duration(buckets.at(-1)?.to ?? 0)}
         />
       )}
       {result.batches.size > 0 && (

@@ -1,4 +1,7 @@
-/** Reads `.npy` files, as `numpy.save` writes them: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
+/**
+ * Reads `.npy` files, as `numpy.save` writes them:
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+ */
 import { Invalid } from "../Invalid.ts"
 import { rowOf } from "./Datatype.ts"
 import { type Dims, fit } from "./Shape.ts"

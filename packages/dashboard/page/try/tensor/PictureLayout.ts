@@ -117,9 +117,7 @@ const grey = (data: ArrayLike<number>, at: number): number => {
   return red === green && green === blue ? red : 0.299 * red + 0.587 * green + 0.114 * blue
 }
 
-export type Brightness = "range" | "unit" | "byte" | "signed"
-
-/** The picture that a tensor is. `range`: its smallest number is black, and its largest is white. */
+/** The picture that a tensor is, with the numbers that are black and white. */
 export const toPixels = (
   numbers: ArrayLike<number>,
   { channels, isInterleaved }: PictureLayout,

@@ -54,6 +54,8 @@ const readNested = (text: string, datatype: string, dims: Dims): Tensor => {
   /** Extent of each depth, as the first list of the depth has it. */
   const shape: Array<number> = []
   const open: Array<number> = []
+  /** Lists around the values; undefined before the first. */
+  let depth: number | undefined
   const end = text.trimEnd().length
   let expectsValue = true
   token.lastIndex = 0
@@ -63,18 +65,18 @@ const readNested = (text: string, datatype: string, dims: Dims): Tensor => {
     if (match === null || (open.length === 0 && at > 0)) throw new Invalid(`not a list of JSON, at character ${at + 1}`)
     const [, mark, quoted, word] = match
     if (mark === "[" && expectsValue) {
-      if (shape.length > 0 && open.length === shape.length && words.length > 0) throw ragged()
+      if (open.length === depth) throw ragged()
       count(open)
       open.push(0)
     } else if (mark === "]" && (!expectsValue || open.at(-1) === 0)) {
-      const depth = open.length - 1
       const extent = open.pop() ?? 0
-      shape[depth] ??= extent
-      if (shape[depth] !== extent) throw ragged()
+      shape[open.length] ??= extent
+      if (shape[open.length] !== extent) throw ragged()
       expectsValue = false
     } else if (mark === "," && !expectsValue) expectsValue = true
     else if (mark === undefined && expectsValue) {
-      if (shape.length > open.length) throw ragged()
+      depth ??= open.length
+      if (depth !== open.length || shape.length > open.length) throw ragged()
       count(open)
       if (words.push(quoted === undefined ? (word ?? "") : unquoted(quoted)) > maxElements) throw tooMany()
       expectsValue = false
