@@ -8,6 +8,7 @@ import { describe, expect, it } from "vitest"
 import { Digits, DigitsLive } from "../../../examples/digits/server.ts"
 import { PhotographedDigit, PhotographedDigitLive } from "../../../examples/image/server.ts"
 import { Words, WordsLive } from "../../../examples/streaming/server.ts"
+import { axeFaults } from "./Axe.fixture.ts"
 import { inBrowser } from "./Page.fixture.ts"
 
 const start = () =>
@@ -62,19 +63,26 @@ const draw = async (page: Page, digit: string): Promise<void> => {
 /** The time behind a word. */
 const time = /[\d.,]+ (µs|ms|s)$/
 
-/** Drops a file, as a user does from a folder. */
+/** Code of a transfer with one file. */
+const transferOf = (name: string, type: string, bytes: Buffer): string => `(() => {
+  const bytes = Uint8Array.from(atob("${bytes.toString("base64")}"), (character) => character.charCodeAt(0))
+  const transfer = new DataTransfer()
+  transfer.items.add(new File([bytes], ${JSON.stringify(name)}, { type: ${JSON.stringify(type)} }))
+  return transfer
+})()`
+
 const drop = async (page: Page, zone: string, name: string, type: string, bytes: Buffer): Promise<void> => {
-  const transfer = await page.evaluateHandle(
-    `(() => {
-      const bytes = Uint8Array.from(atob("${bytes.toString("base64")}"), (character) => character.charCodeAt(0))
-      const transfer = new DataTransfer()
-      transfer.items.add(new File([bytes], ${JSON.stringify(name)}, { type: ${JSON.stringify(type)} }))
-      return transfer
-    })()`,
-  )
-  await page.getByRole("group", { name: zone }).dispatchEvent("drop", { dataTransfer: transfer })
+  const dataTransfer = await page.evaluateHandle(transferOf(name, type, bytes))
+  await page.getByRole("group", { name: zone }).dispatchEvent("drop", { dataTransfer })
 }
 
+/** Pastes a file where the focus is. */
+const paste = async (page: Page, name: string, type: string, bytes: Buffer): Promise<void> => {
+  const options = `{ clipboardData: ${transferOf(name, type, bytes)}, bubbles: true, cancelable: true }`
+  await page.evaluate(`document.activeElement.dispatchEvent(new ClipboardEvent("paste", ${options}))`)
+}
+
+const pictures = join(import.meta.dirname, "../../../examples/digits/pictures")
 const photographs = join(import.meta.dirname, "../../../examples/image/photographs")
 
 inBrowser("the form on the examples", start, ({ open }) => {
@@ -100,6 +108,42 @@ inBrowser("the form on the examples", start, ({ open }) => {
       const table = page.getByRole("table", { name: /logits/ })
       await table.waitFor()
       expect(await table.getByRole("row").count()).toBe(10)
+    })
+
+    it("are read from a picture that is dropped, and from one that is pasted", async () => {
+      const page = await open("#/models/digits/1")
+      const first = page
+        .getByRole("table", { name: /logits/ })
+        .getByRole("rowheader")
+        .first()
+      await drop(page, "image FP32[1, 28, 28]", "5.png", "image/png", readFileSync(join(pictures, "5-9013.png")))
+      await page.getByText("28 × 28, as the model gets it").waitFor()
+      await page.getByRole("button", { name: "Run" }).click()
+      expect(await first.textContent()).toBe("5")
+      await page.getByRole("group", { name: "Picture for image" }).focus()
+      await paste(page, "8.png", "image/png", readFileSync(join(pictures, "8-9020.png")))
+      const answer = async () => {
+        await page.getByRole("button", { name: "Run" }).click()
+        return first.textContent()
+      }
+      await expect.poll(answer, { timeout: 10_000 }).toBe("8")
+    })
+
+    it.each(["light", "dark"] as const)("have no fault that axe finds, in %s colours", async (colorScheme) => {
+      const page = await open("#/models/digits/1", { colorScheme })
+      await page.getByText("More", { exact: true }).click()
+      await page.getByText("Repeat it").click()
+      await page.getByRole("button", { name: "Start" }).click()
+      await page.getByText("100 done").waitFor()
+      await page.getByRole("button", { name: "Python" }).click()
+      await draw(page, "7")
+      await page.getByRole("button", { name: "Run" }).click()
+      await page
+        .getByText("Histogram")
+        .or(page.getByRole("table", { name: /logits/ }))
+        .first()
+        .waitFor()
+      expect(await axeFaults(page)).toEqual([])
     })
 
     it("accept a touch, on a phone's width", async () => {

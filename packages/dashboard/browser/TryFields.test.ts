@@ -1,6 +1,7 @@
 /** The form of the page on models of every kind of field, output and error. */
 import { describe, expect, it } from "vitest"
 import type { Page } from "playwright-core"
+import { axeFaults } from "./Axe.fixture.ts"
 import { inBrowser } from "./Page.fixture.ts"
 import { hostile, startTried } from "./TriedModels.fixture.ts"
 
@@ -102,7 +103,7 @@ inBrowser("the form of a model", startTried, ({ open }) => {
     await page.getByLabel("Values of y").fill("[0.1, -65504]")
     await run(page)
     await output(page, "doubled").getByRole("cell", { name: "12", exact: true }).waitFor()
-    expect(await output(page, "halves").locator("pre").textContent()).toBe("0.1 -65500")
+    expect(await output(page, "halves").locator("pre").textContent()).toBe("0.1 -65504")
     await page.getByLabel("Values of x").fill("1 2")
     await page.getByText("[n, 3] needs a multiple of 3 values, but these are 2").waitFor()
   })
@@ -198,6 +199,40 @@ inBrowser("the form of a model", startTried, ({ open }) => {
     await output(page, "DATA").getByText("00 ff 01").waitFor()
     await output(page, "DATA").getByText("Save them").waitFor()
   })
+
+  it("shows the times of the server, and the size of the batch, where the server tells them", async () => {
+    const page = await open("#/models/strict/1")
+    const timing = 'queue;dur=0.12, input;dur=0.01, compute;dur=1.3, output;dur=0.02, batch;desc="8"'
+    await page.route("**/infer", async (route) => {
+      expect(route.request().headers()["nereid-timing"]).toBe("1")
+      const response = await route.fetch()
+      await route.fulfill({ response, headers: { ...response.headers(), "server-timing": timing } })
+    })
+    await run(page)
+    await page.getByText("8 rows").waitFor()
+    const times = page.locator(".answer .timing")
+    expect(await times.textContent()).toMatch(/^Latency.*queue120 µs.*compute1\.3 ms.*Batch8 rows$/)
+    await page.getByText("Repeat it").click()
+    await page.getByLabel("Requests").fill("5")
+    await page.getByRole("button", { name: "Start" }).click()
+    await page.getByText("5 done", { exact: true }).waitFor()
+    expect(await page.getByRole("table", { name: "Batch sizes" }).textContent()).toContain("85")
+  })
+
+  it.each(["order", "options", "twice", "colours", "mirror", "hostile"])(
+    "of %s has no fault that axe finds",
+    async (name) => {
+      const page = await open(`#/models/${name}/1`)
+      await page.getByRole("button", { name: "Run" }).waitFor()
+      for (const box of await page.getByRole("checkbox", { name: /^Send/ }).all()) await box.check()
+      await run(page)
+      await page
+        .getByText(/^Answer$|cannot be sent/)
+        .first()
+        .waitFor()
+      expect(await axeFaults(page)).toEqual([])
+    },
+  )
 
   it("repeats a request, some at the same time", async () => {
     const page = await open("#/models/strict/1")

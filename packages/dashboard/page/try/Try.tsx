@@ -19,6 +19,9 @@ import { DeclaredParameters, initialParameters, parametersOf } from "./Parameter
 import { Repeat } from "./repeat/Repeat.tsx"
 import "./try.css"
 
+/** Time between two drawings of a stream, in milliseconds. */
+const drawInterval = 50
+
 interface Outcome {
   readonly answer?: Answer
   readonly events?: ReadonlyArray<Event>
@@ -27,7 +30,13 @@ interface Outcome {
   readonly problem?: Refusal
 }
 
+/** A form of another contract starts anew; a model that is loaded again with the same one keeps its form. */
 export const Try = ({ model }: { readonly model: Model }) => {
+  const { inputs, outputs, parameters, decoupled, maxBatchSize } = model
+  return <Form key={JSON.stringify([inputs, outputs, parameters, decoupled, maxBatchSize])} model={model} />
+}
+
+const Form = ({ model }: { readonly model: Model }) => {
   const [entries, setEntries] = useState<Readonly<Record<string, Entry | undefined>>>({})
   const [extents, setExtents] = useState<Readonly<Record<string, number>>>({})
   const [parameters, setParameters] = useState(() => initialParameters(model))
@@ -62,8 +71,11 @@ export const Try = ({ model }: { readonly model: Model }) => {
       await send(attempt, abort.signal, setOutcome)
     } catch (error) {
       if (error instanceof Invalid) setRefused(`The request cannot be sent. ${error.message}.`)
-      else if (abort.signal.aborted) setOutcome((before) => ({ ...before, problem: new Refusal("Stopped.", 0) }))
-      else setOutcome({ problem: Refusal.of(error) })
+      else {
+        // The responses before the error stay.
+        const problem = abort.signal.aborted ? new Refusal("You have stopped the request.", 0) : Refusal.of(error)
+        setOutcome((before) => ({ ...before, problem }))
+      }
     } finally {
       setRunning(false)
     }
@@ -123,14 +135,26 @@ const send = async (attempt: Attempt, signal: AbortSignal, onOutcome: (outcome: 
     const { answer, ...timed } = await infer(attempt, signal)
     return onOutcome({ answer, timed })
   }
-  let events: ReadonlyArray<Event> = []
+  const events: Array<Event> = []
   let count = 0
-  const { problem, ...timed } = await stream(attempt, signal, (event) => {
-    events = [...events.slice(1 - maxEvents), event]
-    count += 1
-    onOutcome({ events, count })
-  })
-  onOutcome({ events, count, timed, ...(problem && { problem }) })
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const draw = () => {
+    timer = undefined
+    onOutcome({ events: events.slice(), count })
+  }
+  try {
+    const { problem, ...timed } = await stream(attempt, signal, (event) => {
+      count += 1
+      if (events.push(event) > maxEvents) events.shift()
+      timer ??= setTimeout(draw, count === 1 ? 0 : drawInterval)
+    })
+    onOutcome({ events, count, timed, ...(problem && { problem }) })
+  } catch (error) {
+    if (count > 0) draw()
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 const OutcomeView = ({ outcome, isRunning }: { readonly outcome: Outcome; readonly isRunning: boolean }) => {

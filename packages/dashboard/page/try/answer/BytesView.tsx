@@ -11,14 +11,33 @@ export interface BytesViewProps {
   readonly bytes: Uint8Array
 }
 
+type Content =
+  | { readonly kind: "picture"; readonly type: string }
+  | { readonly kind: "json"; readonly json: Json }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "bytes" }
+
 export const BytesView = ({ title, bytes }: BytesViewProps) => {
+  const content = useMemo(() => contentOf(bytes), [bytes])
+  switch (content.kind) {
+    case "picture":
+      return <Picture title={title} bytes={bytes} type={content.type} />
+    case "json":
+      return <JsonTree value={content.json} />
+    case "text":
+      return <Text text={content.text} />
+    case "bytes":
+      return <Hexadecimal title={title} bytes={bytes} />
+  }
+}
+
+const contentOf = (bytes: Uint8Array): Content => {
   const type = pictureType(bytes)
-  if (type !== undefined) return <Picture title={title} bytes={bytes} type={type} />
+  if (type !== undefined) return { kind: "picture", type }
   const text = textOf(bytes)
-  if (text === undefined) return <Hexadecimal title={title} bytes={bytes} />
+  if (text === undefined) return { kind: "bytes" }
   const json = jsonIn(text)
-  if (json !== undefined) return <JsonTree value={json} />
-  return <Text text={text} />
+  return json === undefined ? { kind: "text", text } : { kind: "json", json }
 }
 
 export const Text = ({ text }: { readonly text: string }) => {

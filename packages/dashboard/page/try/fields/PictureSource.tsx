@@ -1,5 +1,5 @@
 /** A tensor that is a picture: drawn here, or the file of a picture at the size that the model needs. */
-import { useMemo, useState } from "preact/hooks"
+import { useEffect, useMemo, useState } from "preact/hooks"
 import type { Field } from "../../api/Model.ts"
 import { attempt, Invalid, valid } from "../Invalid.ts"
 import { centred, type Grey, resized, toRgba } from "../tensor/Drawing.ts"
@@ -15,6 +15,8 @@ import { Preview } from "./Preview.tsx"
 
 export interface PictureProps extends EntryProps {
   readonly field: Field
+  /** A file that was dropped beside the place for it. */
+  readonly dropped: File | undefined
   readonly layout: PictureLayout
   readonly extents: Extents
 }
@@ -23,7 +25,7 @@ export interface PictureProps extends EntryProps {
 export const usualSide = 224
 
 /** The size of the picture that the tensor has. */
-export const sizeOf = ({ field, layout, extents }: Omit<PictureProps, "onEntry">) => {
+export const sizeOf = ({ field, layout, extents }: Omit<PictureProps, "onEntry" | "dropped">) => {
   const { dims } = field
   const first = dims.length === 2 ? 0 : dims.length - (layout.isInterleaved ? 3 : 2)
   const extentOf = (axis: number) => extents.get(dimOf(field.name, dims[axis], axis).key, usualSide)
@@ -75,7 +77,7 @@ export const DrawingSource = (props: PictureProps) => {
 }
 
 export const FileSource = (props: PictureProps) => {
-  const { field, layout, onEntry } = props
+  const { field, layout, onEntry, dropped } = props
   const { width, height } = sizeOf(props)
   const [bitmap, setBitmap] = useState<ImageBitmap | Invalid>()
   const [fit, setFit] = useState<Fit>("cover")
@@ -99,6 +101,9 @@ export const FileSource = (props: PictureProps) => {
     loadPicture(file).then(setBitmap, (error: unknown) =>
       setBitmap(error instanceof Invalid ? error : new Invalid("the picture cannot be read")),
     )
+  useEffect(() => {
+    if (dropped !== undefined) void load(dropped)
+  }, [dropped])
   return (
     <>
       <FileZone title={`Picture for ${field.name}`} accept="image/*" hasCamera onFile={(file) => void load(file)} />

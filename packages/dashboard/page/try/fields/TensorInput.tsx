@@ -1,5 +1,5 @@
 /** A tensor of any shape: drawn, a picture, written, a `.npy` file, or filled. */
-import { useState } from "preact/hooks"
+import { useEffect, useState } from "preact/hooks"
 import { type Field, typeOf } from "../../api/Model.ts"
 import { Invalid } from "../Invalid.ts"
 import { isNumeric } from "../tensor/Datatype.ts"
@@ -20,6 +20,10 @@ import { DrawingSource, FileSource, usualSide } from "./PictureSource.tsx"
 export interface TensorInputProps extends EntryProps {
   readonly field: Field
   readonly extents: Extents
+}
+
+interface SourceProps extends TensorInputProps {
+  readonly dropped: File | undefined
 }
 
 const sources = {
@@ -61,9 +65,19 @@ export const TensorInput = ({ field, extents, onEntry }: TensorInputProps) => {
   const layout = layoutOf(field.datatype, field.dims)
   const fallback = layout === undefined ? usualExtent : usualSide
   const hasExtents = source !== "values" && source !== "npy"
-  const props = { field, extents, onEntry }
+  /** A file that was dropped beside the places for files. */
+  const [dropped, setDropped] = useState<File>()
+  const drop = (event: DragEvent) => {
+    const file = event.dataTransfer?.files[0]
+    const wanted = file?.name.endsWith(".npy") ? "npy" : layout === undefined ? undefined : "picture"
+    if (file === undefined || wanted === undefined) return
+    event.preventDefault()
+    setSource(wanted)
+    setDropped(file)
+  }
+  const props = { field, extents, onEntry, dropped }
   return (
-    <fieldset>
+    <fieldset onDragOver={(event) => event.preventDefault()} onDrop={drop}>
       <legend>
         {field.name} <code class="quiet">{typeOf(field)}</code>
       </legend>
@@ -96,7 +110,7 @@ export const TensorInput = ({ field, extents, onEntry }: TensorInputProps) => {
   )
 }
 
-const ValuesSource = ({ field, onEntry }: TensorInputProps) => {
+const ValuesSource = ({ field, onEntry }: SourceProps) => {
   const [text, setText] = useState(() => startingValues(field) ?? "")
   const { name, datatype, dims } = field
   const problem = useEntry(onEntry, () => read(text, datatype, dims), [text])
@@ -119,7 +133,7 @@ const ValuesSource = ({ field, onEntry }: TensorInputProps) => {
 /** Largest `.npy` file, in bytes. */
 const maxFile = 8 * maxElements + 65_536
 
-const NumpySource = ({ field, onEntry }: TensorInputProps) => {
+const NumpySource = ({ field, onEntry, dropped }: SourceProps) => {
   const [file, setFile] = useState<{ readonly name: string; readonly bytes: Uint8Array } | Invalid>()
   const problem = useEntry(onEntry, () => {
     if (file === undefined) throw new Invalid("no file has been chosen")
@@ -133,6 +147,9 @@ const NumpySource = ({ field, onEntry }: TensorInputProps) => {
       () => setFile(new Invalid("the file cannot be read")),
     )
   }
+  useEffect(() => {
+    if (dropped !== undefined) load(dropped)
+  }, [dropped])
   return (
     <>
       <FileZone title={`.npy file for ${field.name}`} accept=".npy" onFile={load} />
@@ -146,7 +163,7 @@ const NumpySource = ({ field, onEntry }: TensorInputProps) => {
   )
 }
 
-type FillProps = TensorInputProps & { readonly fallback: number }
+type FillProps = SourceProps & { readonly fallback: number }
 
 const shapeOf = ({ field: { name, dims }, extents, fallback }: FillProps): ReadonlyArray<number> =>
   dims.map((dim, axis) => (isVariable(dim) ? extents.get(dimOf(name, dim, axis).key, fallback) : Number(dim)))
