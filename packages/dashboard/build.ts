@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto"
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { gzipSync } from "node:zlib"
 
 const root = import.meta.dirname
 const stamp = join(root, ".built.json")
@@ -27,5 +28,9 @@ const current = (): string | undefined => {
 if (process.argv.includes("--force") || current() !== wanted || !existsSync(join(root, "built/index.html"))) {
   const { build } = await import("vite")
   await build({ configFile: join(root, "vite.config.ts"), logLevel: "warn" })
+  // Servers start without compressing anything.
+  for (const file of globSync("built/**/*.{html,js,css,svg,txt}", { cwd: root })) {
+    writeFileSync(join(root, `${file}.gz`), gzipSync(readFileSync(join(root, file)), { level: 9 }))
+  }
   writeFileSync(stamp, wanted)
 }

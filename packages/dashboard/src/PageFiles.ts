@@ -2,8 +2,6 @@
 import { createHash } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
 import { extname } from "node:path"
-import { promisify } from "node:util"
-import { gzip } from "node:zlib"
 
 /** A file of the page. */
 export interface PageFile {
@@ -49,8 +47,6 @@ const contentTypes: Readonly<Record<string, string>> = {
   ".txt": "text/plain; charset=utf-8",
 }
 
-const compress = promisify(gzip)
-
 /**
  * Reads all files, `index.html` among them.
  *
@@ -69,7 +65,7 @@ const fileOf = async (path: string): Promise<PageFile> => {
   return {
     path,
     body,
-    compressed: await compress(body, { level: 9 }),
+    compressed: await readFile(new URL(`${path}.gz`, folder)),
     contentType: contentTypes[extname(path)] ?? "application/octet-stream",
     etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`,
     immutable: path.startsWith("assets/"),
