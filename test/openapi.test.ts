@@ -142,7 +142,7 @@ describe("is valid and has every model", () => {
     120_000,
   )
 
-  it.live("whose names, labels, texts and Schemas are made to break it", () =>
+  it.live("with names, labels, texts and Schemas that break formats", () =>
     Effect.gen(function* () {
       const document = yield* isWhole(Server.layer(hostile.models, free).pipe(Layer.provide(hostile.layer)))
       expect(document.paths[`/v2/models/${encodeURIComponent(name)}/infer`]).toBeDefined()

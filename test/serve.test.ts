@@ -160,7 +160,7 @@ it.skipIf(!hasCurl)("lists the routes of the module, with a curl line for each w
   await using server = nereid("serve", "test/fixtures/modules/routes.ts", ...anyPort)
   const [, list = ""] = await server.match(/Try:\n((?:  .*\n)+)/)
   expect(server.output).toMatch(
-    /^ROUTE +MODEL\n[- ]+\nPOST \/picture +picture\nPOST \/it's +told\nPOST \/large +large\nPOST \/absent +absent\nGET \/openapi\.json +describes the routes\n/m,
+    /^ROUTE +MODEL\n[- ]+\nPOST \/picture +picture\nPOST \/it's +told\nPOST \/large +large\nPOST \/absent +absent\nGET \/openapi\.json +describes all routes\n/m,
   )
   const lines = list.split("\n").filter((line) => line !== "" && !line.includes("/v2/"))
   expect(lines).toHaveLength(2)

@@ -1,6 +1,6 @@
 /**
- * The Python that tests run on: a virtual environment beside them, with the packages of their requirements.txt, made anew
- * when that file changes. Where it cannot be made for want of Python or of its registry, it says why: that is no
+ * The Python that tests run on: a virtual environment beside them, with the packages of their requirements.txt, made
+ * anew when that file changes. Where it cannot be made for want of Python or of its registry, it says why: that is no
  * failure.
  */
 import { spawnSync } from "node:child_process"

@@ -1,6 +1,6 @@
 /**
- * Runs schemathesis, which makes requests from an OpenAPI document and checks the answers against it. A run takes half a
- * minute, and always makes the same requests.
+ * Runs schemathesis, which makes requests from an OpenAPI document and checks the answers against it. A run takes half
+ * a minute, and always makes the same requests.
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -30,8 +30,8 @@ export const test = async (python: string, document: unknown, made: string, url:
 }
 
 /**
- * Leaves out two parts: `prefixItems`, which schemathesis 4.32 rewrites to an invalid schema, and responses of any status,
- * so that it finds a status without a response. The defaults of inputs go with these.
+ * Leaves out two parts: `prefixItems`, which schemathesis 4.32 rewrites to an invalid schema, and responses of any
+ * status, so that it finds a status without a response. The defaults of inputs go with these.
  */
 const readable = (key: string, value: unknown): unknown =>
   key === "prefixItems" || key === "default" ? undefined : value

@@ -1,6 +1,6 @@
 /**
- * A client with the types that openapi-typescript generates from the document, as a program: main.ts generates Api.ts,
- * compiles this file with it, and runs it. The argument is the address of the server.
+ * A client with the types that openapi-typescript generates from the document, as a program: main.ts generates its
+ * types, compiles this file with it, and runs it. The argument is the address of the server.
  */
 import { deepEqual, equal } from "node:assert/strict"
 import createClient from "openapi-fetch"

@@ -72,7 +72,7 @@ export interface ServerOptions {
   readonly forwardHeaders?: { readonly http?: string; readonly grpc?: string }
   /**
    * Additional HTTP routes. A route takes one sample of a model as plain JSON and responds with plain JSON, or with
-   * server-sent events for a streaming model. `GET /openapi.json` describes the routes. Default: none.
+   * server-sent events for a streaming model. Default: none.
    *
    * ```ts
    * routes: { "POST /sentiment": Sentiment } // curl -d '{"TEXT":"great"}' localhost:8000/sentiment

@@ -1,6 +1,6 @@
 /**
- * The schemas of one part of an OpenAPI document, under names that no other part has: `<prefix>.<name>`. A prefix has at
- * least one character, and a name has no dots, so parts with different numbers of dots never share a name.
+ * The schemas of one part of an OpenAPI document, under names that no other part has: `<prefix>.<name>`. A prefix has
+ * at least one character, and a name has no dots, so parts with different numbers of dots never share a name.
  */
 import type { JsonSchema } from "../tensor/JsonSchema.ts"
 import type { SchemaObject } from "./SchemaObject.ts"

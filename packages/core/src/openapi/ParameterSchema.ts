@@ -1,6 +1,6 @@
 /**
- * JSON Schemas of declared parameters as JSON has them: integers of 64 bits are numbers, and no strings stand for NaN and
- * the infinities.
+ * JSON Schemas of declared parameters as JSON has them: integers of 64 bits are numbers, and no strings stand for NaN
+ * and the infinities.
  */
 import type { JsonSchema } from "../tensor/JsonSchema.ts"
 import type { Components } from "./Components.ts"

@@ -1,6 +1,6 @@
 /**
- * The schemas of a custom route for OpenAPI: a sample (JsonSample.ts) with the declared parameters, and its response. They
- * are those of the model's fields.
+ * The schemas of a custom route for OpenAPI: a sample (JsonSample.ts) with the declared parameters, and its response.
+ * They are those of the model's fields.
  */
 import { Schema } from "effect"
 import type { Components } from "./Components.ts"

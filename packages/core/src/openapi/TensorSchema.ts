@@ -1,7 +1,7 @@
 /**
  * JSON Schemas of tensors as the protocol's JSON has them: an element, the elements of a tensor in one array or in
- * nested arrays, and a shape. Lengths and extents are in the schema where the signature fixes them. JsonField.ts has the
- * values of custom routes, as code sees them.
+ * nested arrays, and a shape. Lengths and extents are in the schema where the signature fixes them. JsonField.ts has
+ * the values of custom routes, as code sees them.
  */
 import * as DefaultDocument from "../contract/DefaultDocument.ts"
 import { isLabel } from "../contract/TensorForm.ts"

@@ -75,7 +75,7 @@ const routeTable = (routes: ReadonlyArray<OwnRoute>): string =>
     ["ROUTE", "MODEL"],
     [
       ...routes.map(({ path, sample }) => [`POST ${path}`, sample.definition.name]),
-      ["GET /openapi.json", "describes the routes"],
+      ["GET /openapi.json", "describes all routes"],
     ],
   )
 

@@ -80,8 +80,8 @@ export const of = (...statuses: ReadonlyArray<ErrorStatus>): OpenApiObject =>
   Object.fromEntries(statuses.map((status) => [String(status), { $ref: `#/components/responses/${names[status]}` }]))
 
 /**
- * The errors of a model, by status. Any other status is possible, because a model passes on the errors of models that it
- * calls. `isStream`: a failed request may also be an event stream.
+ * The errors of a model, by status. Any other status is possible, because a model passes on the errors of models that
+ * it calls. `isStream`: a failed request may also be an event stream.
  */
 export const ofModel = (
   statuses: ReadonlyArray<ErrorStatus>,

@@ -1,7 +1,7 @@
 /**
  * The OpenAPI document of the HTTP port as text: every route of the protocol, of each served model and of the server's
- * owner. It is made when it is requested after a change of the models, in slices between the turns of the event loop. The
- * part of each model is kept for as long as the model is served.
+ * owner. It is made when it is requested after a change of the models, in slices between the turns of the event loop.
+ * The part of each model is kept for as long as the model is served.
  */
 import { createHash } from "node:crypto"
 import { Result } from "effect"
