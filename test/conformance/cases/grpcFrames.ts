@@ -169,7 +169,20 @@ const sizes: ReadonlyArray<GrpcCase> = [
   grpcCase(
     "a message beyond the limit",
     { chunks: [frame(new Uint8Array(smallLimit + 1))] },
-    { code: GrpcCode.RESOURCE_EXHAUSTED, message: /2049.*2048/ },
+    {
+      code: GrpcCode.RESOURCE_EXHAUSTED,
+      message: `Received message larger than max (${smallLimit + 1} vs. ${smallLimit})`,
+    },
+    "C24",
+    { server: "small" },
+  ),
+  grpcCase(
+    "a message beyond the limit when it is decompressed",
+    { chunks: [frame(gzipSync(new Uint8Array(2 ** 20)), 1)], headers: { "grpc-encoding": "gzip" } },
+    {
+      code: GrpcCode.RESOURCE_EXHAUSTED,
+      message: `Received message larger than max (more than ${smallLimit} vs. ${smallLimit})`,
+    },
     "C24",
     { server: "small" },
   ),

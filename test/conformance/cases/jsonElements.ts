@@ -98,7 +98,7 @@ const refuses = refused.flatMap(([datatype, elements, problem]) =>
       "[1]",
       {
         status: 400,
-        error: `Unable to parse 'data': ${problem}: element 0 of 'X' is ${element}, expected ${datatype}`,
+        error: `Unable to parse ${datatype === "BYTES" ? "JSON bytes array" : "'data'"}: ${problem}: element 0 of 'X' is ${element}, expected ${datatype}`,
         tag: "MalformedRequest",
       },
       "C15",
@@ -142,6 +142,45 @@ const counts: ReadonlyArray<HttpCase> = [
     { status: 400, tag: "MalformedRequest", error: /shape does not match/ },
     "C15",
     "one for four thousand million",
+  ),
+  httpCase(
+    "BYTES",
+    '["a",1]',
+    "[1]",
+    {
+      status: 400,
+      tag: "MalformedRequest",
+      error:
+        "Unable to parse JSON bytes array: attempt to access JSON non-string as string: element 1 of 'X' is 1, expected BYTES",
+    },
+    "C15",
+    "with a number, and too many",
+  ),
+  httpCase(
+    "BYTES",
+    '["a"]',
+    "[4000000000]",
+    {
+      status: 400,
+      tag: "InvalidRequest",
+      error:
+        "[request id: <id_unknown>] expected 4000000000 string elements for inference input 'X' for model 'single_bytes', got 1",
+    },
+    "C18",
+    "one for four thousand million",
+  ),
+  httpCase(
+    "BYTES",
+    '["a"]',
+    "[0]",
+    {
+      status: 400,
+      tag: "InvalidRequest",
+      error:
+        "[request id: <id_unknown>] unexpected number of string elements 1 for inference input 'X' for model 'single_bytes', expecting 0",
+    },
+    "C18",
+    "one for none",
   ),
   httpCase(
     "FP32",

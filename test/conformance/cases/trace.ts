@@ -44,14 +44,31 @@ export const traceHttp: ReadonlyArray<HttpCase> = [
     { status: 400, error: "Request for unknown model : no" },
     { proves: ["C39", "C16"] },
   ),
+  http(
+    "trace settings for a model that is not there, before the body is read",
+    { path: "/v2/models/no/trace/setting", body: "{" },
+    { status: 400, error: "Request for unknown model : no" },
+    { proves: ["C39", "C16"] },
+  ),
+  {
+    name: "unknown trace settings are ignored",
+    ...proves,
+    steps: [[{ path, body: '{"trace_x":"1","trace_mode":"x"}' }, is('"trace_rate":"1000"', '"trace_mode":"triton"')]],
+  },
   refused('{"trace_file":"x"}', 501, "trace file location can not be updated through network protocol"),
   refused('{"trace_rate":"x"}', 400, "Unable to parse 'trace_rate', got: x"),
-  refused('{"trace_count":"-2"}', 400, /^Unable to parse 'trace_count', value is out of range/),
+  refused('{"trace_file":null}', 501, "trace file location can not be updated through network protocol"),
+  refused('{"trace_count":"-2"}', 400, "Unable to parse 'trace_count'. Expecting value >= -1, got:-2"),
+  refused(
+    '{"trace_count":"-2147483649"}',
+    400,
+    "Unable to parse 'trace_count', value is out of range [ -1, 2147483647 ], got: -2147483649",
+  ),
+  refused('{"trace_count":"-2","trace_rate":"x"}', 400, "Unable to parse 'trace_rate', got: x"),
   refused('{"trace_level":["NONE"]}', 400, "Unable to parse 'trace_level', got: NONE"),
   refused('{"trace_rate":1}', 400, /^Unable to parse 'trace_rate': attempt to access JSON non-string as string/),
   refused('{"trace_level":"OFF"}', 400, /^Unable to parse 'trace_level': attempt to access JSON non-array as array/),
   refused("{", 400, /^failed to parse the request JSON buffer/),
-  refused('{"trace_x":"1"}', 400, /trace_x/),
 ]
 
 export const traceGrpc: ReadonlyArray<GrpcCase> = [
@@ -74,6 +91,27 @@ export const traceGrpc: ReadonlyArray<GrpcCase> = [
     traceSetting,
     { modelName: "no" },
     { code: GrpcCode.INVALID_ARGUMENT, message: "Request for unknown model : no" },
+    proves,
+  ),
+  rpc(
+    "of no model, before the settings are read",
+    traceSetting,
+    { modelName: "no", settings: { trace_count: { value: ["-2"] } } },
+    { code: GrpcCode.INVALID_ARGUMENT, message: "Request for unknown model : no" },
+    proves,
+  ),
+  rpc(
+    "unknown ones, ignored",
+    traceSetting,
+    { settings: { trace_x: { value: ["1", "2"] } } },
+    { code: 0, replies: [/"trace_rate":\{"value":\["1000"\]\}/] },
+    proves,
+  ),
+  rpc(
+    "a negative count",
+    traceSetting,
+    { settings: { trace_count: { value: ["-2"] } } },
+    { code: GrpcCode.INVALID_ARGUMENT, message: "Unable to parse 'trace_count'. Expecting value >= -1, got: -2" },
     proves,
   ),
   rpc(

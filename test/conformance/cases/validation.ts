@@ -4,7 +4,7 @@
  */
 import type { Line } from "../Acceptance.ts"
 import type { InferCase } from "../Case.ts"
-import { datatypes } from "../Elements.ts"
+import { bytesOf, datatypes } from "../Elements.ts"
 import { binaryEncodings, type Encoding, type InferRequest, rawTensor, type Tensor, tensor } from "../InferRequest.ts"
 
 const sixteen = Array.from({ length: 16 }, (_, index) => index)
@@ -211,6 +211,18 @@ const shapes: ReadonlyArray<InferCase> = [
   ),
 ]
 
+const pair = (strings: ReadonlyArray<string>): InferRequest => ({
+  model: "pair",
+  inputs: [tensor("X", "BYTES", [2], strings)],
+})
+
+const pairOf = (...parts: ReadonlyArray<Uint8Array>): InferRequest => ({
+  model: "pair",
+  inputs: [rawTensor("X", "BYTES", [2], Buffer.concat(parts))],
+})
+
+const lengthDelimited = (...strings: ReadonlyArray<string>): Uint8Array => bytesOf(tensor("", "BYTES", [], strings))
+
 const sizes: ReadonlyArray<InferCase> = [
   ...[0, 1, 63, 65, 128].map((length) =>
     refused(
@@ -233,31 +245,68 @@ const sizes: ReadonlyArray<InferCase> = [
     "C18",
     { model: "single_bytes", inputs: [tensor("X", "BYTES", [1], ["a", "b"])] },
     "unexpected number of string elements 2 for inference input 'X' for model 'single_bytes', expecting 1",
-    ["HTTP binary", "gRPC raw", "gRPC contents"],
+  ),
+  refused(
+    "three strings where one is expected, of which Triton counts two",
+    "C18",
+    { model: "single_bytes", inputs: [tensor("X", "BYTES", [1], ["a", "b", "c"])] },
+    "unexpected number of string elements 2 for inference input 'X' for model 'single_bytes', expecting 1",
   ),
   refused(
     "one string where two are expected",
     "C18",
-    { model: "pair", inputs: [tensor("X", "BYTES", [2], ["a"])] },
+    pair(["a"]),
     "expected 2 string elements for inference input 'X' for model 'pair', got 1",
-    ["HTTP binary", "gRPC raw", "gRPC contents"],
   ),
-  ...[1, 2, 3].map((left) =>
-    refused(
-      `a length of ${left} bytes before a string`,
-      "C18",
-      { model: "pair", inputs: [rawTensor("X", "BYTES", [2], Uint8Array.of(1, 0, 0, 0, 97, ...new Uint8Array(left)))] },
-      `incomplete string length indicator for inference input 'X' for model 'pair', expecting 4 bytes but only ${left} bytes available`,
-      binaryEncodings,
+  refused(
+    "no string where two are expected",
+    "C18",
+    pair([]),
+    "expected 2 string elements for inference input 'X' for model 'pair', got 0",
+  ),
+  refused(
+    "one string where two are expected, in an input of another name",
+    "C18",
+    { model: "pair", inputs: [tensor("Y", "BYTES", [2], ["a"])] },
+    "unexpected inference input 'Y' for model 'pair'",
+  ),
+  ...[1, 2, 3].flatMap((left) =>
+    [["a"], ["a", "b"]].map((strings) =>
+      refused(
+        `a length of ${left} bytes behind ${strings.length} of two strings`,
+        "C18",
+        pairOf(lengthDelimited(...strings), new Uint8Array(left)),
+        "incomplete string length indicator for inference input 'X' for model 'pair', expecting 4 bytes but only " +
+          `${left} bytes available. Please make sure the string length indicator is in one buffer.`,
+        binaryEncodings,
+      ),
     ),
   ),
   refused(
-    "a string longer than its bytes",
+    "a length of 2 bytes behind three strings where two are expected",
     "C18",
-    { model: "pair", inputs: [rawTensor("X", "BYTES", [2], Uint8Array.of(255, 255, 255, 255, 97))] },
-    "incomplete string data for inference input 'X' for model 'pair', expecting string of length 4294967295 but only 1 bytes available",
+    pairOf(lengthDelimited("a", "b", "c"), new Uint8Array(2)),
+    "unexpected number of string elements 3 for inference input 'X' for model 'pair', expecting 2",
     binaryEncodings,
   ),
+  refused(
+    "a string longer than its bytes, where another is missing",
+    "C18",
+    pairOf(Uint8Array.of(255, 255, 255, 255, 97)),
+    "expected 2 string elements for inference input 'X' for model 'pair', got 1",
+    binaryEncodings,
+  ),
+  {
+    name: "a string longer than its bytes, without the id and the model",
+    proves: ["C18"],
+    request: { ...pairOf(lengthDelimited("a"), Uint8Array.of(255, 255, 255, 255, 97)), id: "seven" },
+    expected: {
+      tag: "InvalidRequest",
+      error:
+        "incomplete string data for inference input 'X', expecting string of length 4294967295 but only 1 bytes available",
+    },
+    as: binaryEncodings,
+  },
 ]
 
 /** Every other datatype instead of the declared one. */

@@ -45,10 +45,11 @@ const judge = (
   return { problem, counted: "success" }
 }
 
-/** Errors in a request's name are a model's; those of how an answer is written come after its success. */
+/** Errors in a request's name are a model's, and one without it; those of how an answer is written come after its success. */
 const counted = (refusal: string): AttemptResult["counted"] => {
   if (/^(sending (FP|BF)16 data|class result|classification output|element [0-9]+ of output)/.test(refusal))
     return "success"
+  if (refusal.startsWith("incomplete string data")) return "fail"
   return refusal.startsWith("[request id: ") && !/\] (Raw request|The shape of the raw|For BYTE datatype)/.test(refusal)
     ? "fail"
     : "not"

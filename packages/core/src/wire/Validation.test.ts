@@ -153,12 +153,22 @@ it.each<[string, WireRequest, string]>([
   [
     "half a length",
     changed("T", { bytes: strings("a", "b").subarray(0, 7) }),
-    "incomplete string length indicator for inference input 'T' for model 'm', expecting 4 bytes but only 2 bytes available",
+    "incomplete string length indicator for inference input 'T' for model 'm', expecting 4 bytes but only 2 bytes available. Please make sure the string length indicator is in one buffer.",
   ],
   [
-    "half a string",
-    changed("T", { bytes: strings("a", "bcd").subarray(0, 10) }),
-    "incomplete string data for inference input 'T' for model 'm', expecting string of length 3 but only 1 bytes available",
+    "half a length behind the last string",
+    changed("T", { bytes: strings("a", "b", "").subarray(0, 12) }),
+    "incomplete string length indicator for inference input 'T' for model 'm', expecting 4 bytes but only 2 bytes available. Please make sure the string length indicator is in one buffer.",
+  ],
+  [
+    "half a string where another is missing",
+    changed("T", { bytes: strings("bcd").subarray(0, 5) }),
+    "expected 2 string elements for inference input 'T' for model 'm', got 1",
+  ],
+  [
+    "half a string too many",
+    changed("T", { bytes: strings("a", "b", "cd").subarray(0, 15) }),
+    "unexpected number of string elements 3 for inference input 'T' for model 'm', expecting 2",
   ],
   [
     "a symbol with two extents",

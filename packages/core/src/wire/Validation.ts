@@ -81,8 +81,8 @@ export const validate = (
   // Checked last, because a shape with invalid rows does not determine the byte length.
   for (let index = 0; index < specs.length; index++) {
     const tensor = inputs[index]
-    const problem = tensor && bytesProblem(model.name, specs[index]?.name ?? "", tensor)
-    if (problem !== undefined) return refuse(problem)
+    const problem = tensor && bytesProblem(wire, model.name, specs[index]?.name ?? "", tensor)
+    if (problem !== undefined) return Result.fail(new InvalidRequest({ message: problem }))
   }
 
   const outputs: Array<ValidatedOutput> = []
@@ -203,7 +203,7 @@ const missingInputs = (
 
 const maxInt64 = 2n ** 63n - 1n
 
-const bytesProblem = (model: string, name: string, tensor: TypedTensor): string | undefined => {
+const bytesProblem = (wire: WireRequest, model: string, name: string, tensor: TypedTensor): string | undefined => {
   const width = byteWidth(tensor.datatype)
   // A product that is this number is exact: rounding begins far above it.
   if (width !== undefined && elementCount(tensor.shape) * width === tensor.bytes.length) return undefined
@@ -211,38 +211,52 @@ const bytesProblem = (model: string, name: string, tensor: TypedTensor): string 
   for (const extent of tensor.shape) count *= BigInt(extent)
   if (count > maxInt64) {
     return (
-      `input '${name}' for model '${model}' has shape [${tensor.shape}], which causes total element count ` +
-      "to exceed maximum size of 9223372036854775807"
+      `${errorPrefix(wire)}input '${name}' for model '${model}' has shape [${tensor.shape}], which causes total ` +
+      "element count to exceed maximum size of 9223372036854775807"
     )
   }
-  if (width === undefined) return elementsProblem(model, name, tensor.bytes, count)
+  if (width === undefined) return elementsProblem(wire, model, name, tensor.bytes, count)
   const expected = count * BigInt(width)
-  if (expected > maxInt64) return `byte size overflow for input '${name}' for model '${model}'`
-  return expected === BigInt(tensor.bytes.length)
-    ? undefined
-    : `input byte size mismatch for input '${name}' for model '${model}'. Expected ${expected}, got ${tensor.bytes.length}`
+  if (expected > maxInt64) return `${errorPrefix(wire)}byte size overflow for input '${name}' for model '${model}'`
+  if (expected === BigInt(tensor.bytes.length)) return undefined
+  const sizes = `Expected ${expected}, got ${tensor.bytes.length}`
+  return `${errorPrefix(wire)}input byte size mismatch for input '${name}' for model '${model}'. ${sizes}`
 }
 
-const elementsProblem = (model: string, name: string, bytes: Uint8Array, expected: bigint): string | undefined => {
+/** The first problem that Triton would find: the checks and their order are those of its core. */
+const elementsProblem = (
+  wire: WireRequest,
+  model: string,
+  name: string,
+  bytes: Uint8Array,
+  expected: bigint,
+): string | undefined => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const subject = `inference input '${name}' for model '${model}'`
+  const input = `inference input '${name}'`
+  const refused = (problem: string, rest: string) =>
+    `${errorPrefix(wire)}${problem} for ${input} for model '${model}', ${rest}`
   const expectedCount = Number(expected)
   let elements = 0
   let offset = 0
+  let start = 0
   while (offset < bytes.length) {
-    if (elements === expectedCount) {
-      return `unexpected number of string elements ${elements + 1} for ${subject}, expecting ${expected}`
-    }
     const left = bytes.length - offset
     if (left < 4) {
-      return `incomplete string length indicator for ${subject}, expecting 4 bytes but only ${left} bytes available`
+      const advice = "Please make sure the string length indicator is in one buffer."
+      return refused(
+        "incomplete string length indicator",
+        `expecting 4 bytes but only ${left} bytes available. ${advice}`,
+      )
     }
-    const length = view.getUint32(offset, true)
-    if (length > left - 4) {
-      return `incomplete string data for ${subject}, expecting string of length ${length} but only ${left - 4} bytes available`
-    }
-    offset += 4 + length
     elements += 1
+    if (elements > expectedCount) {
+      return refused(`unexpected number of string elements ${elements}`, `expecting ${expected}`)
+    }
+    start = offset + 4
+    offset = start + view.getUint32(offset, true)
   }
-  return elements === expectedCount ? undefined : `expected ${expected} string elements for ${subject}, got ${elements}`
+  if (elements < expectedCount) return refused(`expected ${expected} string elements`, `got ${elements}`)
+  if (offset === bytes.length) return undefined
+  const available = `only ${bytes.length - start} bytes available`
+  return `incomplete string data for ${input}, expecting string of length ${offset - start} but ${available}`
 }

@@ -57,7 +57,7 @@ const beforeConnect: ReadonlyArray<BrokenCase> = [
   [
     "a message beyond the limit",
     { chunks: [frame(new Uint8Array(0), 0, maxMessageSize + 1)] },
-    { message: "message too large: 1000001 bytes, at most 1000000", tag: "InvalidRequest" },
+    { message: "Received message larger than max (1000001 vs. 1000000)", tag: "InvalidRequest" },
   ],
   [
     "a caller that goes on after a message beyond the limit",

@@ -115,7 +115,7 @@ const isTooLarge = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
 
 const tooLarge = (limit: number): ConnectError => {
-  const message = `message too large: more than ${limit} bytes after decompression, at most ${limit}`
+  const message = `Received message larger than max (more than ${limit} vs. ${limit})`
   return connectError(exhausted(new InvalidRequest({ message })))
 }
 

@@ -77,6 +77,8 @@ export const make =
         return done(unload(modelName, dependents))
       },
       traceSetting: (request) => {
+        // An unknown model is reported before invalid settings.
+        orThrow(gateway.traceSettings(request.modelName, {}))
         const changes = orThrow(TraceSettings.fromMessage(request))
         return TraceSettings.message(orThrow(gateway.traceSettings(request.modelName, changes)))
       },

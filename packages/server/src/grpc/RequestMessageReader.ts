@@ -213,7 +213,9 @@ const refusal = (flag: number, length: number, limit: number): CallStatus.CallSt
     return CallStatus.fromError(new MalformedRequest({ message }))
   }
   if (length <= limit) return undefined
-  return CallStatus.exhausted(new InvalidRequest({ message: `message too large: ${length} bytes, at most ${limit}` }))
+  return CallStatus.exhausted(
+    new InvalidRequest({ message: `Received message larger than max (${length} vs. ${limit})` }),
+  )
 }
 
 const noBytes: Uint8Array = new Uint8Array(0)

@@ -106,8 +106,8 @@ const tooManyChunks = () =>
     message: `Chunked request body exceeds maximum of ${maxChunks} non-empty chunks. Send fewer or larger HTTP chunks.`,
   })
 
-/** `size`: how many bytes came, or how that is said of a body that was not read to its end. */
-export type TooLarge = (size: number | string, limit: number) => InvalidRequest
+/** `size` in bytes. */
+export type TooLarge = (size: number, limit: number) => InvalidRequest
 
 export const jsonTooLarge: TooLarge = (size, limit) => {
   const limited = `exceeds the maximum allowed input size of ${limit} bytes`
@@ -119,5 +119,11 @@ export const rawTooLarge: TooLarge = (size, limit) => {
   const limited = `exceeds the maximum allowed value of ${limit} bytes`
   return new InvalidRequest({ message: `Raw input has a byte_size (${size} bytes) that ${limited}. ${advice}` })
 }
+
+/** Error for a compressed request. Its size is unknown, because it is not decompressed to its end. */
+export const decompressedTooLarge = (limit: number): InvalidRequest =>
+  new InvalidRequest({
+    message: `decompressed request size exceeds the maximum allowed value of ${limit} bytes. ${advice}`,
+  })
 
 const advice = "Use --http-max-input-size to increase the limit."

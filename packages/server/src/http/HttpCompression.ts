@@ -8,7 +8,7 @@ import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { Result } from "effect"
 import { InvalidRequest } from "@nereid/core/Errors"
-import type { TooLarge } from "./HttpBody.ts"
+import { decompressedTooLarge } from "./HttpBody.ts"
 import * as ZlibPool from "../port/ZlibPool.ts"
 
 /** Content encodings of HTTP. "deflate" has the zlib wrapper. */
@@ -51,7 +51,6 @@ export const decompress = (
   encoding: Encoding,
   body: Uint8Array,
   limit: number,
-  tooLarge: TooLarge,
   done: (body: Result.Result<Uint8Array, InvalidRequest>) => void,
 ): void => {
   if (encoding === "identity") return done(Result.succeed(body))
@@ -61,7 +60,7 @@ export const decompress = (
   const decompressed = ZlibPool.decompressing(() => run(body, options)).then(
     (whole) => Result.succeed(whole),
     (error: NodeJS.ErrnoException) => {
-      if (error.code === "ERR_BUFFER_TOO_LARGE") return Result.fail(tooLarge(`more than ${limit}`, limit))
+      if (error.code === "ERR_BUFFER_TOO_LARGE") return Result.fail(decompressedTooLarge(limit))
       const message = `failed to decompress the ${encoding} body of ${body.length} bytes: ${error.message}`
       return Result.fail(new InvalidRequest({ message }))
     },

@@ -101,7 +101,7 @@ const infer = (
   }
   const tooLarge = headerLength.success === 0 ? rawTooLarge : jsonTooLarge
   const inflate = (body: Uint8Array) =>
-    HttpCompression.decompress(encoding, body, maxInputSize, tooLarge, (result) => guard(() => decompressed(result)))
+    HttpCompression.decompress(encoding, body, maxInputSize, (result) => guard(() => decompressed(result)))
   collect(call, maxInputSize, (body) => guard(() => inflate(body)), tooLarge, headerLength.success)
 }
 

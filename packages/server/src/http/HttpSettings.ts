@@ -82,13 +82,18 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
     method: "POST",
     api: "trace",
     path: traceSetting,
-    handle: (call) =>
+    handle: (call) => {
+      const { name } = call.model
+      const current = gateway.traceSettings(name, {})
+      // An unknown model is reported before an invalid body.
+      if (Result.isFailure(current)) return sendError(call.response, current.failure)
       withSettings(call, (settings) =>
         TraceSettings.fromJson(settings).pipe(
-          Result.flatMap((changes) => gateway.traceSettings(call.model.name, changes)),
+          Result.flatMap((changes) => gateway.traceSettings(name, changes)),
           Result.map(TraceSettings.json),
         ),
-      ),
+      )
+    },
   },
 ]
 

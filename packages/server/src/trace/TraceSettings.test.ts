@@ -63,7 +63,7 @@ describe("HTTP", () => {
 
         yield* change(ofAll, { trace_rate: "5", trace_count: "9" })
         expect(yield* settings(ofEcho)).toEqual({ ...own, trace_rate: "5" })
-        yield* change(ofEcho, { trace_level: [], trace_count: null, log_frequency: null, trace_file: null })
+        yield* change(ofEcho, { trace_level: [], trace_count: null, log_frequency: null, trace_x: null })
         expect(yield* settings(ofEcho)).toEqual({ ...expected, trace_rate: "5", trace_count: "9" })
         yield* change(ofAll, { trace_level: null, trace_rate: null, trace_count: null })
         expect(yield* settings(ofEcho)).toEqual(initial)
@@ -75,7 +75,7 @@ describe("HTTP", () => {
 
   it.live.each<readonly [string, number, string]>([
     ['{"trace_file":"x"}', 501, "trace file location can not be updated through network protocol"],
-    ['{"trace_mode":"opentelemetry"}', 501, "trace mode can not be updated through network protocol"],
+    ['{"trace_file":null}', 501, "trace file location can not be updated through network protocol"],
     ['{"trace_level":["x"]}', 400, "Unable to parse 'trace_level', got: x"],
     ['{"trace_level":["OFF","TENSORS"]}', 400, "Expect only one trace level 'OFF' is specified"],
     ['{"trace_level":"TIMESTAMPS"}', 400, unparsed("trace_level", "array")],
@@ -85,16 +85,18 @@ describe("HTTP", () => {
     ['{"trace_rate":"-1"}', 400, "Unable to parse 'trace_rate', value is out of range [ 0, 4294967295 ], got: -1"],
     ['{"trace_rate":1}', 400, unparsed("trace_rate", "string")],
     ['{"trace_rate":["1"]}', 400, unparsed("trace_rate", "string")],
-    ['{"trace_count":"-2"}', 400, "Unable to parse 'trace_count', value is out of range [ -1, 2147483647 ], got: -2"],
+    ['{"trace_count":"-2"}', 400, "Unable to parse 'trace_count'. Expecting value >= -1, got:-2"],
+    [
+      '{"trace_count":"-2147483649"}',
+      400,
+      "Unable to parse 'trace_count', value is out of range [ -1, 2147483647 ], got: -2147483649",
+    ],
+    ['{"trace_count":"-2","trace_rate":"x"}', 400, "Unable to parse 'trace_rate', got: x"],
+    ['{"trace_rate":"3","trace_x":"1","trace_count":"x"}', 400, "Unable to parse 'trace_count', got: x"],
     [
       '{"log_frequency":"4294967296"}',
       400,
       "Unable to parse 'log_frequency', value is out of range [ 0, 4294967295 ], got: 4294967296",
-    ],
-    [
-      '{"trace_rate":"3","trace_x":"1"}',
-      400,
-      "unknown trace setting 'trace_x', expected one of: trace_file, trace_mode, trace_level, trace_rate, trace_count, log_frequency",
     ],
   ])("refuses %s and changes nothing", ([body, status, error]) =>
     Effect.gen(function* () {
@@ -137,12 +139,7 @@ describe("gRPC", () => {
     ["trace_level", ["x"], 3, "Unable to parse 'trace_level', got: x"],
     ["trace_count", ["x"], 3, "Unable to parse 'trace_count', got: x"],
     ["trace_rate", ["1", "2"], 3, "expect only 1 value for 'trace_rate'"],
-    [
-      "x",
-      ["1"],
-      3,
-      "unknown trace setting 'x', expected one of: trace_file, trace_mode, trace_level, trace_rate, trace_count, log_frequency",
-    ],
+    ["trace_count", ["-2"], 3, "Unable to parse 'trace_count'. Expecting value >= -1, got: -2"],
   ])("refuses %s", ([name, value, code, message]) =>
     Effect.gen(function* () {
       const { call } = yield* harness
@@ -154,13 +151,31 @@ describe("gRPC", () => {
   )
 })
 
-it.live("an unknown model has none", () =>
+it.live("ignores settings that it does not know, as Triton does", () =>
+  Effect.gen(function* () {
+    const { post, call } = yield* harness
+    const changed = { ...initial, trace_rate: "3" }
+    const body = '{"trace_x":1,"trace_mode":"opentelemetry","trace_rate":"3"}'
+    expect(yield* post(ofEcho, body)).toMatchObject({ status: 200, text: JSON.stringify(changed) })
+    const settings = { trace_x: { value: ["1", "2"] }, trace_mode: { value: ["x"] }, trace_rate: { value: ["4"] } }
+    expect(yield* call(traceSetting, { modelName: "echo", settings })).toMatchObject({
+      response: { settings: { trace_rate: { value: ["4"] }, trace_mode: { value: ["triton"] } } },
+    })
+  }),
+)
+
+it.live("an unknown model has none, whatever the settings", () =>
   Effect.gen(function* () {
     const { get, post, call } = yield* harness
     const message = "Request for unknown model : none"
     const refused = { status: 400, tag: "InvalidRequest", text: JSON.stringify({ error: message }) }
     expect(yield* get("/v2/models/none/trace/setting")).toEqual(refused)
-    expect(yield* post("/v2/models/none/trace/setting", '{"trace_rate":"1"}')).toEqual(refused)
-    expect(yield* call(traceSetting, { modelName: "none" })).toMatchObject({ code: 3, message })
+    for (const body of ['{"trace_rate":"1"}', '{"trace_rate":"x"}', "{", ""]) {
+      expect(yield* post("/v2/models/none/trace/setting", body)).toEqual(refused)
+    }
+    const invalid = { modelName: "none", settings: { trace_count: { value: ["-2"] } } }
+    for (const request of [{ modelName: "none" }, invalid]) {
+      expect(yield* call(traceSetting, request)).toMatchObject({ code: 3, message })
+    }
   }),
 )

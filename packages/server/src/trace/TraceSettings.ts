@@ -82,48 +82,58 @@ export const message = (settings: TraceSettings): TraceSettingResponse => {
 }
 
 /** Parses the changes in the body of a request. */
-export const fromJson = (document: SettingsDocument): Result.Result<TraceChanges, InferenceError> => {
-  const values: Array<readonly [string, ReadonlyArray<string>]> = []
-  for (const [name, setting] of document) {
-    const expected = name === "trace_level" ? "strings" : "string"
-    if (setting.kind === "null") values.push([name, []])
-    else if (!Object.hasOwn(known, name)) values.push([name, [""]])
-    else if (setting.kind !== expected) return Result.fail(wrongType(name, expected === "string" ? "string" : "array"))
-    else values.push([name, typeof setting.value === "string" ? [setting.value] : setting.value])
-  }
-  return changes(values)
-}
+export const fromJson = (document: SettingsDocument): Result.Result<TraceChanges, InferenceError> =>
+  changes(
+    (name) => {
+      const setting = document.get(name)
+      if (setting === undefined) return undefined
+      if (setting.kind === "null") return Result.succeed([])
+      if (setting.kind !== (name === "trace_level" ? "strings" : "string")) {
+        return Result.fail(wrongType(name, name === "trace_level" ? "array" : "string"))
+      }
+      return Result.succeed(typeof setting.value === "string" ? [setting.value] : setting.value)
+    },
+    // Triton's texts differ by a space.
+    (text) => `got:${text}`,
+  )
 
 export const fromMessage = ({ settings }: TraceSettingRequest): Result.Result<TraceChanges, InferenceError> =>
-  changes(Object.entries(settings).map(([name, { value }]) => [name, value]))
+  changes(
+    (name) => {
+      const setting = Object.hasOwn(settings, name) ? settings[name] : undefined
+      return setting && Result.succeed(setting.value)
+    },
+    (text) => `got: ${text}`,
+  )
 
-/** Parses all changes, or returns the first error. A setting without a value is cleared. */
+type Value = Result.Result<ReadonlyArray<string>, InferenceError>
+
+/**
+ * Parses all changes, or returns the first error, in Triton's order of settings. A setting without a value is cleared.
+ * Unknown settings are ignored, as in Triton.
+ */
 const changes = (
-  values: ReadonlyArray<readonly [name: string, value: ReadonlyArray<string>]>,
+  given: (name: string) => Value | undefined,
+  negative: (text: string) => string,
 ): Result.Result<TraceChanges, InferenceError> => {
   let changed: TraceChanges = {}
-  for (const [name, value] of values) {
-    const read = Object.hasOwn(known, name) ? known[name] : undefined
-    if (read === undefined) {
-      return invalid(`unknown trace setting '${name}', expected one of: ${Object.keys(known).join(", ")}`)
-    }
-    const change = read(value)
+  for (const [name, read] of Object.entries(known)) {
+    const value = given(name)
+    if (value === undefined) continue
+    const change = Result.flatMap(value, (values) => read(values, negative))
     if (Result.isFailure(change)) return Result.fail(change.failure)
     changed = { ...changed, ...change.success }
   }
   return Result.succeed(changed)
 }
 
-type Read = (value: ReadonlyArray<string>) => Result.Result<TraceChanges, InferenceError>
+type Read = (
+  value: ReadonlyArray<string>,
+  /** The value of a count below -1, in the text of its error. */
+  negative: (text: string) => string,
+) => Result.Result<TraceChanges, InferenceError>
 
 const invalid = (message: string) => Result.fail(new InvalidRequest({ message }))
-
-const fixed =
-  (setting: string): Read =>
-  (value) =>
-    value.length === 0
-      ? Result.succeed({})
-      : Result.fail(new Unsupported({ message: `${setting} can not be updated through network protocol` }))
 
 const integer =
   (
@@ -131,24 +141,27 @@ const integer =
     range: readonly [min: number, max: number],
     change: (value: number | undefined) => TraceChanges,
   ): Read =>
-  (value) => {
+  (value, negative) => {
     const [text] = value
     if (text === undefined) return Result.succeed(change(undefined))
     if (value.length > 1) return invalid(`expect only 1 value for '${name}'`)
     const [min, max] = range
-    const got = `got: ${text.slice(0, 40)}`
-    if (!/^-?[0-9]+$/.test(text)) return invalid(`Unable to parse '${name}', ${got}`)
+    const shown = text.slice(0, 40)
+    if (!/^-?[0-9]+$/.test(text)) return invalid(`Unable to parse '${name}', got: ${shown}`)
     const number = Number(text)
     if (number >= min && number <= max) return Result.succeed(change(number))
-    return invalid(`Unable to parse '${name}', value is out of range [ ${min}, ${max} ], ${got}`)
+    if (min < 0 && number < min && number >= -(2 ** 31)) {
+      return invalid(`Unable to parse '${name}'. Expecting value >= ${min}, ${negative(shown)}`)
+    }
+    return invalid(`Unable to parse '${name}', value is out of range [ ${min}, ${max} ], got: ${shown}`)
   }
 
 const maxUint32 = 2 ** 32 - 1
 
-/** Parsers of the settings. */
+/** Parsers of the settings, in the order in which Triton reads them. */
 const known: { readonly [name: string]: Read } = {
-  trace_file: fixed("trace file location"),
-  trace_mode: fixed("trace mode"),
+  trace_file: () =>
+    Result.fail(new Unsupported({ message: "trace file location can not be updated through network protocol" })),
   trace_level: (value) => {
     if (value.length === 0) return Result.succeed({ levels: undefined })
     const unknown = value.find((level) => level !== "OFF" && level !== "TIMESTAMPS" && level !== "TENSORS")

@@ -278,8 +278,9 @@ describe("elements", () => {
       ["BYTES", '{"a":[1]}', "non-string as string: element 0 of 'X' is {\"a\":[1]}, expected BYTES"],
     ] as const
     for (const [datatype, value, problem] of cases) {
+      const subject = datatype === "BYTES" ? "JSON bytes array" : "'data'"
       expect(refused(`{"X":${value}}`, model([spec("X", datatype, -1)]))).toBe(
-        `MalformedRequest: Unable to parse 'data': attempt to access JSON ${problem}`,
+        `MalformedRequest: Unable to parse ${subject}: attempt to access JSON ${problem}`,
       )
     }
     expect(refused('{"X":256}', model([spec("X", "UINT8", 1)]))).toContain("integer out of range")

@@ -8,7 +8,7 @@ import { byteWidth, isDataType } from "../../tensor/DataType.ts"
 import { InvalidRequest, type InferenceError } from "../../error/InferenceError.ts"
 import type { Parameter, Parameters } from "../../request/Request.ts"
 import { refuseDuplicate } from "./DistinctKeys.ts"
-import { readElements } from "./JsonElements.ts"
+import { readElements, readInput } from "./JsonElements.ts"
 import { hasJsonForm, noJsonForm } from "./JsonDataType.ts"
 import {
   caught,
@@ -231,7 +231,8 @@ const readData = (reader: JsonReader, { kind, name, datatype, shape }: TensorHea
   // Validation has the words for a datatype that does not exist and for a shape beyond all counting.
   if (isDataType(datatype)) {
     if (!hasJsonForm(datatype)) throw noJsonForm(kind, name, datatype)
-    if (count * (byteWidth(datatype) ?? 1) < 2 ** 63) return readElements(reader, datatype, count, name)
+    const read = kind === "input" ? readInput : readElements
+    if (count * (byteWidth(datatype) ?? 1) < 2 ** 63) return read(reader, datatype, count, name)
   }
   reader.skip(true)
   return noBytes

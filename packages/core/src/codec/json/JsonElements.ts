@@ -20,6 +20,13 @@ export const tooDeep = () =>
   new InvalidRequest({ message: `JSON nesting depth exceeds maximum allowed limit (${maxDepth})` })
 
 /**
+ * Reads the array at the reader's position as the content of an input. Validation counts the elements of BYTES, so that
+ * errors that come first are told first; other datatypes must have `count` elements.
+ */
+export const readInput = (reader: JsonReader, datatype: JsonDataType, count: number, name: string): Uint8Array =>
+  datatype === "BYTES" ? readStrings(targetOf(reader, datatype, name)) : readElements(reader, datatype, count, name)
+
+/**
  * Reads the array at the reader's position as `count` elements, or the value that stands there by itself as the only
  * one. `name` of the tensor, for messages. Without a kernel it is the same, but slower.
  */
@@ -35,36 +42,36 @@ export const readElements = (
     reader.skip(true)
     throw new MalformedRequest({ message: tooFew })
   }
-  const target: Target = { reader, datatype, name, kernel, index: 0, start: 0 }
+  const into = targetOf(reader, datatype, name, kernel)
   switch (datatype) {
     case "BYTES":
-      return readStrings(target, count)
+      return readStrings(into, count)
     case "FP32":
-      return readFloats(target, count, "single")
+      return readFloats(into, count, "single")
     case "FP64":
-      return readFloats(target, count, "double")
+      return readFloats(into, count, "double")
     case "BOOL": {
       const data = SmallMemory.allocate(count)
-      walk(target, count, (index) => {
-        if (reader.kind() !== "boolean") wrongKind(target, "boolean")
+      walk(into, count, (index) => {
+        if (reader.kind() !== "boolean") wrongKind(into, "boolean")
         data[index] = reader.boolean() ? 1 : 0
       })
       return data
     }
     case "INT64":
     case "UINT64":
-      return readLong(target, count)
+      return readLong(into, count)
     default: {
       const { min, max } = integerRanges[datatype]
       const bytes = SmallMemory.allocate(count * (DataType.byteWidth(datatype) ?? 1))
       const data = DataType.view(datatype, bytes.buffer, bytes.byteOffset, count)
       const one = (index: number) => {
-        const value = readInteger(target)
-        if (value === undefined || value < min || value > max) return outOfRange(target)
+        const value = readInteger(into)
+        if (value === undefined || value < min || value > max) return outOfRange(into)
         data[index] = value
       }
-      walkNumbers(target, datatype, bytes, count, one, (index) => {
-        const read = readBlock(target, count - index, min, max)
+      walkNumbers(into, datatype, bytes, count, one, (index) => {
+        const read = readBlock(into, count - index, min, max)
         if (read > 0) data.set(block.subarray(0, read), index)
         return read
       })
@@ -83,6 +90,15 @@ interface Target {
   index: number
   start: number
 }
+
+const targetOf = (reader: JsonReader, datatype: JsonDataType, name: string, kernel = numberKernel): Target => ({
+  reader,
+  datatype,
+  name,
+  kernel,
+  index: 0,
+  start: 0,
+})
 
 /** Where numbers are read many at once, on their way to their tensor. */
 const block = new Float64Array(1024)
@@ -118,11 +134,11 @@ const readFloats = (target: Target, count: number, kind: "single" | "double"): U
 
 /**
  * Calls `element` at each of `count` elements, through all nesting, but for those that `several` has read: it answers
- * how many they were, up to the next bracket at most.
+ * how many they were, up to the next bracket at most. Without a count, it reads as many as there are.
  */
 const walk = (
   target: Target,
-  count: number,
+  count: number | undefined,
   element: (index: number) => void,
   several: (index: number) => number = noKernel,
 ): void => {
@@ -163,7 +179,7 @@ const walk = (
       depth -= 1
       reader.position += 1
       if (depth === 0) {
-        if (index < count) throw new MalformedRequest({ message: tooFew })
+        if (count !== undefined && index < count) throw new MalformedRequest({ message: tooFew })
         return
       }
       byte = reader.peek()
@@ -260,7 +276,7 @@ const readLong = (target: Target, count: number): Uint8Array => {
   return bytes
 }
 
-const readStrings = (target: Target, count: number): Uint8Array => {
+const readStrings = (target: Target, count?: number): Uint8Array => {
   const { reader } = target
   let data = new Uint8Array(256)
   let view = new DataView(data.buffer)
@@ -304,6 +320,7 @@ const refuse = ({ reader, name, datatype, index, start }: Target, problem: strin
   reader.position = start
   reader.skip(true)
   const text = reader.text(start, Math.min(reader.position, start + 40))
-  const message = `Unable to parse 'data': ${problem}: element ${index} of '${name}' is ${text}, expected ${datatype}`
+  const subject = datatype === "BYTES" ? "JSON bytes array" : "'data'"
+  const message = `Unable to parse ${subject}: ${problem}: element ${index} of '${name}' is ${text}, expected ${datatype}`
   throw new MalformedRequest({ message })
 }

@@ -13,7 +13,7 @@ import { Result } from "effect"
 import { isDataType } from "../../tensor/DataType.ts"
 import { type InferenceError, isInferenceError } from "../../error/InferenceError.ts"
 import { type DocumentTensor, readRequest, type RequestDocument, type VaryingValues } from "./JsonDecoder.ts"
-import { readElements } from "./JsonElements.ts"
+import { readInput } from "./JsonElements.ts"
 import { hasJsonForm, type JsonDataType } from "./JsonDataType.ts"
 import { JsonReader } from "./JsonReader.ts"
 import { elementCount } from "../../tensor/TypedTensor.ts"
@@ -122,7 +122,7 @@ const fill = ({ texts, values, document }: Template, bytes: Uint8Array): Request
         continue
       }
       if (reader.kind() !== "array") return undefined
-      contents[value.input] = readElements(reader, value.datatype, value.count, value.name)
+      contents[value.input] = readInput(reader, value.datatype, value.count, value.name)
     }
   } catch (error) {
     if (isInferenceError(error)) return undefined
