@@ -45,7 +45,7 @@ const judge = (
   return { problem, counted: "success" }
 }
 
-/** Errors in a request's name are a model's, and one without it; those of how an answer is written come after its success. */
+/** Errors with a request's id are a model's, as are incomplete strings. Errors of encoders follow its success. */
 const counted = (refusal: string): AttemptResult["counted"] => {
   if (/^(sending (FP|BF)16 data|class result|classification output|element [0-9]+ of output)/.test(refusal))
     return "success"
