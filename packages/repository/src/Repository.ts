@@ -24,7 +24,8 @@ import * as ModelName from "./directory/ModelName.ts"
 /** Directories of models, and how their models are loaded. */
 export interface Options {
   /**
-   * Directories to serve, with a subdirectory for each model. A name that two directories have is loaded from neither.
+   * Directories to serve, with a subdirectory for each model. A name that two directories have is loaded from neither,
+   * unless `namespaces` is set.
    */
   readonly directories: readonly [string, ...ReadonlyArray<string>]
   /**
@@ -53,6 +54,11 @@ export interface Options {
    * older version than intended. Default false: the load of the model fails as a whole.
    */
   readonly partialModelLoad?: boolean
+  /**
+   * Allows models of one name in different directories: a name is unique in its directory only. Ensembles prefer models
+   * of their own directory. Requests for a name that several loaded models have are refused. Default false.
+   */
+  readonly namespaces?: boolean
   /**
    * Fails the start if a directory cannot be read or a model cannot be loaded. Otherwise, the server of an unreadable
    * directory is not live. Default true.
@@ -95,7 +101,8 @@ export const open = (options: Options): Open => {
       const isAll = control !== "explicit" || (startModels.length === 1 && startModels[0] === "*")
       const opened: OpenRepository = {
         begin: Effect.gen(function* () {
-          const problems = yield* loadAll(catalogue, isAll ? [...found.keys()] : [...new Set(startModels)])
+          const names = isAll ? [...found.keys()] : yield* named(catalogue, startModels)
+          const problems = yield* loadAll(catalogue, names)
           if (exitOnError && problems.length > 0) {
             const message = `failed to load all models\n${problems.map((problem) => `  ${problem}`).join("\n")}`
             return yield* new RepositoryError({ message })
@@ -129,6 +136,13 @@ const unavailable: OpenRepository = {
   mode: "explicit",
   control: { load: () => notReady, unload: () => notReady },
 }
+
+/** Ids of the models with these names. */
+const named = (catalogue: Catalogue, names: ReadonlyArray<string>) =>
+  Effect.forEach(names, (name) => catalogue.ids(name)).pipe(
+    Effect.map((ids) => [...new Set(ids.flat())]),
+    Effect.mapError(({ message }) => new RepositoryError({ message })),
+  )
 
 /** Loads models, logs each failure, and returns the error messages. */
 const loadAll = Effect.fn("Repository.loadAll")(function* (catalogue: Catalogue, names: ReadonlyArray<string>) {
@@ -169,14 +183,11 @@ const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue, inCode: Reg
   const context = yield* Effect.context<never>()
   const control: Control = {
     load: (name, overrides) =>
-      nameProblem(name).pipe(
-        Effect.andThen(loadOne(catalogue, name, overrides)),
-        Effect.mapError((error) => (error._tag === "LoadFailure" ? refused(name, error) : error)),
-        Effect.provideContext(context),
-      ),
+      nameProblem(name).pipe(Effect.andThen(loadNamed(catalogue, name, overrides)), Effect.provideContext(context)),
     unload: (name, dependents) =>
       nameProblem(name).pipe(
-        Effect.andThen(catalogue.unload(name, dependents)),
+        Effect.andThen(Effect.mapError(catalogue.ids(name), (error) => refused(name, error))),
+        Effect.flatMap((ids) => Effect.forEach(ids, (id) => catalogue.unload(id, dependents), { discard: true })),
         Effect.andThen(checkNotInCode(name, inCode(name))),
         Effect.andThen(logUnloaded(name)),
         Effect.provideContext(context),
@@ -185,11 +196,26 @@ const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue, inCode: Reg
   return control
 })
 
-/** Loads one model and fails with its error. */
-const loadOne = Effect.fn("Repository.load")(function* (catalogue: Catalogue, name: string, overrides: LoadOverrides) {
-  const results = yield* catalogue.load([name], overrides)
+/** Loads the models of a name and fails with the first error. */
+const loadNamed = Effect.fn("Repository.load")(function* (
+  catalogue: Catalogue,
+  name: string,
+  overrides: LoadOverrides,
+) {
+  const ids = yield* Effect.mapError(catalogue.ids(name), (error) => refused(name, error))
+  if (ids.length > 1 && overrides.files.size > 0) {
+    const message = `There are ${ids.length} identifiers of model '${name}', the files are of one of them`
+    return yield* new InvalidRequest({ message })
+  }
+  const results = yield* Effect.mapError(catalogue.load(ids, overrides), (error) =>
+    error._tag === "LoadFailure" ? refused(name, error) : error,
+  )
   yield* logResults(results)
-  return yield* Effect.fromResult(results.get(name) ?? Result.void)
+  for (const id of ids) {
+    const result = results.get(id) ?? Result.void
+    if (Result.isSuccess(result)) continue
+    return yield* result.failure._tag === "LoadFailure" ? refused(id, result.failure) : result.failure
+  }
 })
 
 /** Fails for a model in code, which clients cannot unload. */

@@ -43,7 +43,9 @@ it.effect.each([
   ],
   ["--model-repository=/a --model-config-name=big --exit-on-error=0", { configName: "big", exitOnError: false }],
   ["--model-repository=/a --disable-auto-complete-config", { autoComplete: false, partialModelLoad: false }],
-  ["--model-repository=/a --partial-model-load=true", { partialModelLoad: true }],
+  ["--model-repository=/a --partial-model-load=true", { partialModelLoad: true, namespaces: false }],
+  // A12.namespacing@command
+  ["--model-repository=/a --model-repository=/b --model-namespacing=1", { namespaces: true }],
   ["--model-repository=/a --strict-model-config=true", { autoComplete: false }],
   ["--model-repository=/a --backend-config=onnxruntime,default-max-batch-size=16", { defaultMaxBatchSize: 16 }],
   ["--model-repository=/a --backend-config=default-max-batch-size=0", { defaultMaxBatchSize: 0 }],

@@ -88,6 +88,11 @@ export const flags = {
     "Serve the versions of a model that load although others fail; requests may reach an older version",
     false,
   ),
+  namespaces: FlagKind.boolean(
+    "model-namespacing",
+    "Allow models with the same name in several repositories; ensembles prefer those of the same repository",
+    false,
+  ),
   exitOnError: FlagKind.boolean("exit-on-error", "Exit if a repository model fails to load at start", true),
 }
 
@@ -128,6 +133,7 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
     autoComplete: !values.noAutoComplete && values.strictConfig !== true,
     ...Object.assign({}, ...backendConfig.filter((setting) => !("foreign" in setting))),
     partialModelLoad: values.partialModelLoad,
+    namespaces: values.namespaces,
     exitOnError: values.exitOnError,
   })
 }

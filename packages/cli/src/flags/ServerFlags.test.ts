@@ -350,15 +350,15 @@ it.effect("warns about deprecated flags in Triton's words, and takes them", () =
   }),
 )
 
-// A12.rate-limiter@command, A12.namespacing@command
+// A12.rate-limiter@command
 it.effect(
   "a flag that is refused is taken with the value that stands for what happens anyway, however it is written",
   () =>
     Effect.gen(function* () {
-      for (const flags of ["--model-namespacing=0 --allow-vertex-ai FALSE --reuse-http-port=off", "--rate-limit=OFF"]) {
+      for (const flags of ["--allow-vertex-ai FALSE --reuse-http-port=off", "--rate-limit=OFF"]) {
         expect((yield* parse(flags.split(" "))).errors, flags).toBeUndefined()
       }
-      for (const flag of ["--model-namespacing=1", "--rate-limit=execution_count"]) {
+      for (const flag of ["--reuse-http-port=1", "--rate-limit=execution_count"]) {
         expect((yield* parse([flag])).errors).toEqual([expect.stringContaining(`${flag} is not supported: `)])
       }
     }),

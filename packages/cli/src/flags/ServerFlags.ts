@@ -98,5 +98,5 @@ export const groups: ReadonlyArray<Group> = [
   { title: "Tracing", first: "trace-config" },
   { title: "Metrics", first: "allow-metrics" },
   { title: "Flags of tritonserver without effect", first: "http-thread-count" },
-  { title: "Unsupported flags of tritonserver", first: "model-namespacing" },
+  { title: "Unsupported flags of tritonserver", first: "rate-limit" },
 ]

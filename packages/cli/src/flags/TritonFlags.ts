@@ -50,7 +50,6 @@ interface Refusal {
 }
 
 const refusals: ReadonlyArray<Refusal> = [
-  { name: "model-namespacing", accepted: "false", reason: "model names are unique" },
   { name: "rate-limit", accepted: "off", reason: "rate limiting is not implemented" },
   { name: "rate-limit-resource", reason: "rate limiting is not implemented" },
   { name: "reuse-http-port", accepted: "false", reason: "servers cannot share a port" },

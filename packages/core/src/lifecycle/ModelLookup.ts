@@ -25,16 +25,30 @@ export const make = ({
   versions,
   absent,
 }: Pick<RegisteredModels, "versions" | "absent">): Omit<RegisteredModels, "models"> => {
-  const get: RegisteredModels["get"] = (name, version) => {
-    const found = versions(name)
-    const normalized = version.startsWith("0") ? version.replace(/^0+(?=[0-9])/, "") : version
-    const model = version === "" ? found.at(-1) : found.find(({ description }) => description.version === normalized)
-    if (model !== undefined) return Result.succeed(model)
-    const others = absent(name)
-    if (others.includes(normalized)) return Result.fail(notReady({ name, version: normalized }))
-    return Result.fail(notFound(name, version, found.length + others.length > 0))
-  }
+  const get: RegisteredModels["get"] = (name, version) =>
+    find({ versionsOf: versions, absentOf: absent }, name, version)
   return { versions, absent, get, ...NamedCalls.make(get) }
+}
+
+/** Versions of a model by its id. Without namespaces, an id is the model's name. */
+interface VersionsById {
+  readonly versionsOf: RegisteredModels["versions"]
+  readonly absentOf: RegisteredModels["absent"]
+}
+
+/** Looks a version up by the id of its model. */
+export const find = (
+  { versionsOf, absentOf }: VersionsById,
+  id: string,
+  version: string,
+): Result.Result<RunningModel, InferenceError> => {
+  const found = versionsOf(id)
+  const normalized = version.startsWith("0") ? version.replace(/^0+(?=[0-9])/, "") : version
+  const model = version === "" ? found.at(-1) : found.find(({ description }) => description.version === normalized)
+  if (model !== undefined) return Result.succeed(model)
+  const others = absentOf(id)
+  if (others.includes(normalized)) return Result.fail(notReady({ name: id, version: normalized }))
+  return Result.fail(notFound(id, version, found.length + others.length > 0))
 }
 
 const notFound = (name: string, version: string, isKnown: boolean): InvalidRequest | ModelNotFound => {

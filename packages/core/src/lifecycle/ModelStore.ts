@@ -3,7 +3,10 @@
  * start table of `nereid serve` prints its index. The sources change the states (CodeModels.ts, a repository, a
  * starting server); the store only watches them. A family of variants is one version here.
  */
+import { Result } from "effect"
+import type { InferenceError } from "../error/InferenceError.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
+import * as NamedCalls from "../call/NamedCalls.ts"
 import * as ModelLookup from "./ModelLookup.ts"
 import type { ModelState } from "./ModelState.ts"
 import { ModelVersion, type Origin } from "./ModelVersion.ts"
@@ -19,16 +22,23 @@ export interface IndexEntry {
   readonly reason?: string
 }
 
+/** From names to ids of models. Fails for names that none or several models have. */
+export type ResolveName = (name: string) => Result.Result<string, InferenceError>
+
 /** Failed loads of models in code that the index shows; the oldest are forgotten. */
 const maxFailures = 100
 
 export class ModelStore implements ModelLookup.RegisteredModels {
-  /** All versions by name, in any state except forgotten. */
+  /** All versions by the id of their model, in any state except forgotten. */
   readonly #known = new Map<string, Set<ModelVersion>>()
-  /** Those that requests reach, the lowest version first, by name. */
+  /** Those that requests reach, the lowest version first, by the id of their model. */
   readonly #serving = new Map<string, ReadonlyArray<ModelVersion>>()
   readonly #running = new Map<string, ReadonlyArray<RunningModel>>()
   #models: ReadonlyArray<RunningModel> = []
+  /** Versions of the running models that requests reach. */
+  readonly #versions = new WeakMap<RunningModel, ModelVersion>()
+  /** Returns the id of the model that callers reach by this name. Default: a name is the id of its model. */
+  resolve: ResolveName = Result.succeed
   readonly #listeners = new Set<() => void>()
   readonly #unwatch = new Map<ModelVersion, () => void>()
   readonly get: ModelLookup.RegisteredModels["get"]
@@ -40,19 +50,19 @@ export class ModelStore implements ModelLookup.RegisteredModels {
 
   /** @throws TypeError if two of them have the same name and version */
   constructor(versions: ReadonlyArray<ModelVersion> = []) {
-    const lookup = ModelLookup.make(this)
-    this.get = lookup.get
-    this.infer = lookup.infer
-    this.inferBatch = lookup.inferBatch
-    this.stream = lookup.stream
-    this.withParameters = lookup.withParameters
-    this.isReady = lookup.isReady
+    this.get = (name, version) => Result.flatMap(this.resolve(name), (id) => this.getOf(id, version))
+    const calls = NamedCalls.make(this.get)
+    this.infer = calls.infer
+    this.inferBatch = calls.inferBatch
+    this.stream = calls.stream
+    this.withParameters = calls.withParameters
+    this.isReady = calls.isReady
     for (const version of versions) {
-      const others = this.serving(version.name)
+      const others = this.serving(version.id)
       if (others.some((other) => isSame(other, version))) {
         throw new TypeError(`Model '${version.name}' version ${version.version} is given more than once.`)
       }
-      this.serve(version.name, [...others, version])
+      this.serve(version.id, [...others, version])
     }
   }
 
@@ -68,56 +78,71 @@ export class ModelStore implements ModelLookup.RegisteredModels {
     return this.#models
   }
 
-  readonly versions = (name: string): ReadonlyArray<RunningModel> => this.#running.get(name) ?? noModels
+  readonly versions = (name: string): ReadonlyArray<RunningModel> =>
+    Result.match(this.resolve(name), { onSuccess: this.versionsOf, onFailure: () => noModels })
 
-  readonly absent = (name: string): ReadonlyArray<string> => {
-    const serving = this.serving(name)
+  /** All versions of the model of this id that requests reach, the lowest first. */
+  readonly versionsOf = (id: string): ReadonlyArray<RunningModel> => this.#running.get(id) ?? noModels
+
+  /** Looks a version up by the id of its model. */
+  readonly getOf = (id: string, version: string): Result.Result<RunningModel, InferenceError> =>
+    ModelLookup.find(this, id, version)
+
+  readonly absent = (name: string): ReadonlyArray<string> =>
+    Result.match(this.resolve(name), { onSuccess: this.absentOf, onFailure: () => [] })
+
+  /** Versions of the model of this id that are known and take no requests. */
+  readonly absentOf = (id: string): ReadonlyArray<string> => {
+    const serving = this.serving(id)
     const isServed = (version: string) => serving.some((other) => other.version === version)
-    return this.known(name).flatMap(({ version, state }) =>
+    return this.known(id).flatMap(({ version, state }) =>
       version === "" || state === "wanted" || isServed(version) ? [] : [version],
     )
   }
 
   /** The version that this model is, while requests reach it. */
   versionOf(model: RunningModel): ModelVersion | undefined {
-    return this.serving(model.description.name).find(({ running }) => running === model)
+    const version = this.#versions.get(model)
+    return version !== undefined && version.running === model && this.serving(version.id).includes(version)
+      ? version
+      : undefined
   }
 
   /** Those that requests reach, the lowest version first. */
-  serving(name: string): ReadonlyArray<ModelVersion> {
-    return this.#serving.get(name) ?? noVersions
+  serving(id: string): ReadonlyArray<ModelVersion> {
+    return this.#serving.get(id) ?? noVersions
   }
 
-  /** Names of which any version is known. */
+  /** Ids of models of which any version is known. */
   names(): ReadonlyArray<string> {
     return [...this.#known.keys()]
   }
 
-  /** All of a name, in the order they were added. */
-  known(name: string): ReadonlyArray<ModelVersion> {
-    return [...(this.#known.get(name) ?? noVersions)]
+  /** All of a model, in the order they were added. */
+  known(id: string): ReadonlyArray<ModelVersion> {
+    return [...(this.#known.get(id) ?? noVersions)]
   }
 
   /**
-   * From now on requests to this name reach these versions and no others. Those that they replace stay known until they
-   * have ended. Each has its running model, or a placeholder for it.
+   * From now on, requests to this model reach these versions and no others. Versions that they replace stay known until
+   * they have ended. Each has its running model, or a placeholder for it.
    */
-  serve(name: string, versions: ReadonlyArray<ModelVersion>): void {
+  serve(id: string, versions: ReadonlyArray<ModelVersion>): void {
     for (const version of versions) this.add(version)
     const ordered = versions.toSorted((a, b) => Number(a.version) - Number(b.version))
-    if (ordered.length === 0) this.#serving.delete(name)
-    else this.#serving.set(name, ordered)
-    this.#refresh(name, versions)
+    if (ordered.length === 0) this.#serving.delete(id)
+    else this.#serving.set(id, ordered)
+    this.#refresh(id, versions)
     for (const listener of this.#listeners) listener()
   }
 
   /** Adds a version that requests do not reach (yet). The index shows it once its load begins. */
   add(version: ModelVersion): void {
-    const known = this.#known.get(version.name) ?? new Set<ModelVersion>()
+    const known = this.#known.get(version.id) ?? new Set<ModelVersion>()
     if (known.has(version)) return
     for (const other of known) if (isSame(other, version) && isOver(other)) this.forget(other)
     known.add(version)
-    this.#known.set(version.name, known)
+    this.#known.set(version.id, known)
     this.#unwatch.set(
       version,
       version.watch((changed) => this.#review(changed)),
@@ -127,9 +152,9 @@ export class ModelStore implements ModelLookup.RegisteredModels {
   forget(version: ModelVersion): void {
     this.#unwatch.get(version)?.()
     this.#unwatch.delete(version)
-    const known = this.#known.get(version.name)
+    const known = this.#known.get(version.id)
     known?.delete(version)
-    if (known?.size === 0) this.#known.delete(version.name)
+    if (known?.size === 0) this.#known.delete(version.id)
   }
 
   /** Calls the listener after every change of what requests reach, until the returned function is called. */
@@ -140,25 +165,26 @@ export class ModelStore implements ModelLookup.RegisteredModels {
 
   /** The models in code: those that requests reach come first, in the order they were registered. */
   indexOfCode(): ReadonlyArray<IndexEntry> {
-    const names = new Set([...this.#models.map(({ description }) => description.name), ...this.#known.keys()])
-    const served = [...names].flatMap((name) => this.serving(name).filter(isInCode))
-    const others = [...names].flatMap((name) => this.#others(name, "code"))
+    const running = this.#models.flatMap((model) => this.#versions.get(model)?.id ?? [])
+    const ids = new Set([...running, ...this.#known.keys()])
+    const served = [...ids].flatMap((id) => this.serving(id).filter(isInCode))
+    const others = [...ids].flatMap((id) => this.#others(id, "code"))
     return [...served, ...others].flatMap((version) => entryOf(version) ?? [])
   }
 
   /** The versions of one model of a repository, the lowest first. */
-  indexOfRepository(name: string): ReadonlyArray<IndexEntry> {
-    const served = this.serving(name).filter(({ origin }) => origin === "repository")
-    return [...served, ...this.#others(name, "repository")]
+  indexOfRepository(id: string): ReadonlyArray<IndexEntry> {
+    const served = this.serving(id).filter(({ origin }) => origin === "repository")
+    return [...served, ...this.#others(id, "repository")]
       .toSorted((a, b) => Number(a.version) - Number(b.version))
       .flatMap((version) => entryOf(version) ?? [])
   }
 
   /** For each version that requests do not reach, the load with the most informative state. */
-  #others(name: string, origin: Origin): ReadonlyArray<ModelVersion> {
-    const serving = this.serving(name)
+  #others(id: string, origin: Origin): ReadonlyArray<ModelVersion> {
+    const serving = this.serving(id)
     const best = new Map<string, ModelVersion>()
-    for (const version of this.known(name)) {
+    for (const version of this.known(id)) {
       if (version.origin !== origin || version.state === "wanted") continue
       if (serving.some((other) => isSame(other, version))) continue
       const other = best.get(version.version)
@@ -167,23 +193,25 @@ export class ModelStore implements ModelLookup.RegisteredModels {
     return [...best.values()]
   }
 
-  #refresh(name: string, added: ReadonlyArray<ModelVersion>): void {
-    const running = this.serving(name).flatMap((version) => version.running ?? [])
-    if (running.length === 0) this.#running.delete(name)
-    else this.#running.set(name, running)
-    const first = this.#models.findIndex(({ description }) => description.name === name)
-    const others = this.#models.filter(({ description }) => description.name !== name)
+  #refresh(id: string, added: ReadonlyArray<ModelVersion>): void {
+    for (const version of added) if (version.running !== undefined) this.#versions.set(version.running, version)
+    const running = this.serving(id).flatMap((version) => version.running ?? [])
+    if (running.length === 0) this.#running.delete(id)
+    else this.#running.set(id, running)
+    const isOfModel = (model: RunningModel) => this.#versions.get(model)?.id === id
+    const first = this.#models.findIndex(isOfModel)
+    const others = this.#models.filter((model) => !isOfModel(model))
     const models = added.flatMap((version) => version.running ?? [])
     this.#models = others.toSpliced(first < 0 ? others.length : first, 0, ...models)
   }
 
   /** Forgets a version that is over, if nothing shows it any more. */
   #review(version: ModelVersion): void {
-    const { name, state } = version
+    const { id, state } = version
     if (!isOver(version)) return
     // The index shows a failed reload only if no earlier load is ready, and an unloaded version only if no other load
     // is known.
-    const isReplaced = this.known(name).some(
+    const isReplaced = this.known(id).some(
       (other) => other !== version && isSame(other, version) && (state === "gone" || other.state === "ready"),
     )
     const isUseless = version.origin === "code" ? state === "gone" : isReplaced

@@ -15,6 +15,8 @@ export interface ModelVersionOptions {
   /** A positive integer, in digits; empty for a model of which no version is known. */
   readonly version: string
   readonly origin: Origin
+  /** The repository that the name is unique in; undefined if it is unique in the server. */
+  readonly namespace?: string | undefined
 }
 
 /** The scope of a build. It closes when the last of the versions that came with it has ended. */
@@ -45,6 +47,9 @@ export class ModelVersion {
   readonly name: string
   readonly version: string
   readonly origin: Origin
+  readonly namespace: string | undefined
+  /** Identifies the model among all models of its server. */
+  readonly id: string
   #configuration: (() => ModelConfig) | undefined
   #isLoaded = false
   #state: ModelState = "wanted"
@@ -53,10 +58,12 @@ export class ModelVersion {
   #build: BuildScope | undefined
   readonly #watchers = new Set<(version: ModelVersion) => void>()
 
-  constructor({ name, version, origin }: ModelVersionOptions) {
+  constructor({ name, version, origin, namespace }: ModelVersionOptions) {
     this.name = name
     this.version = version
     this.origin = origin
+    this.namespace = namespace
+    this.id = namespace === undefined ? name : `${namespace}::${name}`
   }
 
   /** A version that is ready already, as the models that a server starts with. */

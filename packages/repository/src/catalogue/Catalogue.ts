@@ -2,21 +2,22 @@
  * Catalogue of the models in the repository's directories: their paths, whether they may be loaded, and changes since
  * the last scan. Repository.ts decides when to load them.
  */
-import { Duration, Effect, type Scope } from "effect"
+import { Duration, Effect, Result, type Scope } from "effect"
 import { identity } from "effect/Function"
 import { join, resolve } from "node:path"
-import type { Unavailable } from "@nereid/core/Errors"
+import { InvalidRequest, ModelNotFound, type Unavailable } from "@nereid/core/Errors"
 import { Lifecycle } from "@nereid/core/internal/lifecycle/Lifecycle"
 import type { LoadOverrides, RepositoryServer } from "@nereid/core/internal/lifecycle/ModelRepository"
-import type { IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
+import type { IndexEntry, ModelStore, ResolveName } from "@nereid/core/internal/lifecycle/ModelStore"
 import * as Gpus from "../config/Gpus.ts"
 import { type LoadFailure, refuse, unreadable } from "../directory/LoadFailure.ts"
 import * as ModelDirectory from "../directory/ModelDirectory.ts"
+import * as ModelId from "../directory/ModelId.ts"
 import * as ModelName from "../directory/ModelName.ts"
 import * as ModelPlan from "../plan/ModelPlan.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
 import { type FoundDirectories, type LoadResult, type LoadedCatalogue, LoadTask } from "./LoadTask.ts"
-import { type ModelSource, StoredModel, type StoredModelOptions } from "./StoredModel.ts"
+import { type ModelSource, StoredModel } from "./StoredModel.ts"
 
 export interface CatalogueOptions {
   readonly directories: ReadonlyArray<string>
@@ -25,9 +26,10 @@ export interface CatalogueOptions {
   readonly defaultMaxBatchSize?: number
   readonly idleTimeout?: Duration.Input
   readonly partialModelLoad?: boolean
+  readonly namespaces?: boolean
 }
 
-/** Names of models, since the last load of each. */
+/** Ids of models, since the last load of each. */
 interface Changes {
   /** Models whose directories are new, or have changed. */
   readonly changed: ReadonlyArray<string>
@@ -43,11 +45,13 @@ export class Catalogue implements LoadedCatalogue {
   readonly #directories: ReadonlySet<string>
   readonly #store: ModelStore
   readonly #lifecycle: Lifecycle
-  readonly #modelOptions: StoredModelOptions
   /** Names of models in code. */
   readonly #codeModels: ReadonlySet<string>
   readonly #gpus = Gpus.numbers()
+  /** By id. */
   readonly #models = new Map<string, StoredModel>()
+  /** By name; several only with namespaces. */
+  readonly #named = new Map<string, Set<StoredModel>>()
   /** Models requested by name, and not only as part of an ensemble. */
   readonly #explicit = new Set<string>()
   /** Stamp of the directories from which a model was last loaded, or failed to load. */
@@ -64,14 +68,7 @@ export class Catalogue implements LoadedCatalogue {
     this.#store = store
     this.#lifecycle = new Lifecycle(scope, lock)
     this.#codeModels = new Set(store.models.map(({ description }) => description.name))
-    const otherModels: OtherModels = {
-      versions: store.versions,
-      isKnown: (name) => this.#models.get(name)?.isUnreadable === false || this.#codeModels.has(name),
-      loadError: (name) => this.#models.get(name)?.loadError,
-      calls: store,
-    }
-    const isPartial = options.partialModelLoad ?? false
-    this.#modelOptions = { store, lifecycle: this.#lifecycle, otherModels, isPartial }
+    if (options.namespaces === true) store.resolve = this.#resolve
   }
 
   /**
@@ -81,9 +78,10 @@ export class Catalogue implements LoadedCatalogue {
   index(isOfScan = false): ReadonlyArray<IndexEntry> {
     const found = isOfScan ? this.#found : undefined
     const models = [...this.#models].toSorted(([a], [b]) => (a < b ? -1 : 1))
-    const entries = models.flatMap(([, model]) => model.index())
     // A model whose directory has gone is shown as long as there is a state to show.
-    return entries.filter(({ name, state }) => found === undefined || found.has(name) || state !== undefined)
+    return models.flatMap(([id, model]) =>
+      model.index().filter(({ state }) => found === undefined || found.has(id) || state !== undefined),
+    )
   }
 
   isReady(): boolean {
@@ -96,12 +94,13 @@ export class Catalogue implements LoadedCatalogue {
       const found = new Map<string, Array<string>>()
       for (const directory of this.#directories) {
         for (const name of yield* ModelDirectory.models(directory)) {
-          const paths = found.get(name) ?? []
-          found.set(name, paths)
+          const identity = ModelId.make(name, this.#options.namespaces === true ? directory : undefined)
+          const paths = found.get(identity.id) ?? []
+          found.set(identity.id, paths)
           paths.push(join(directory, name))
+          this.#add(identity)
         }
       }
-      for (const name of found.keys()) this.model(name)
       this.#found = found
       return found
     })
@@ -138,6 +137,17 @@ export class Catalogue implements LoadedCatalogue {
     })
   }
 
+  /** Ids of the models that have this name in the directories now; the name itself if none has it. */
+  ids(name: string): Effect.Effect<ReadonlyArray<string>, LoadFailure> {
+    if (this.#options.namespaces !== true) return Effect.succeed([name])
+    return Effect.map(this.scan, (found) => {
+      const models = [...(this.#named.get(name) ?? [])].map(({ identity }) => identity.id)
+      const present = models.filter((id) => found.has(id))
+      if (present.length > 0) return present
+      return models.length > 0 ? models : [name]
+    })
+  }
+
   /** Unloads a model; harmless if it is not loaded. `dependents`: also unloads models that were loaded only for it. */
   unload(name: string, dependents: boolean): Effect.Effect<void, Unavailable> {
     return this.#unload(name, dependents, () => true)
@@ -155,20 +165,21 @@ export class Catalogue implements LoadedCatalogue {
     return Effect.andThen(
       this.unload(name, false),
       Effect.sync(() => {
-        this.#models.get(name)?.forget()
+        const model = this.#models.get(name)
+        model?.forget()
         this.#models.delete(name)
+        if (model !== undefined) this.#named.get(model.identity.name)?.delete(model)
         this.#stamps.delete(name)
       }),
     )
   }
 
-  model(name: string): StoredModel {
-    let model = this.#models.get(name)
-    if (model === undefined) {
-      model = new StoredModel(name, this.#modelOptions)
-      this.#models.set(name, model)
-    }
-    return model
+  model(id: string): StoredModel {
+    return this.#models.get(id) ?? this.#add(ModelId.make(id, undefined))
+  }
+
+  idOf(id: string, name: string): string {
+    return this.#neighbour(this.model(id).identity.namespace, name)
   }
 
   needs(name: string): ReadonlyArray<string> {
@@ -176,7 +187,7 @@ export class Catalogue implements LoadedCatalogue {
   }
 
   isServed(name: string): boolean {
-    return this.#store.versions(name).length > 0
+    return this.#store.versionsOf(name).length > 0
   }
 
   markRequested(name: string): void {
@@ -184,13 +195,14 @@ export class Catalogue implements LoadedCatalogue {
   }
 
   source(
-    name: string,
+    id: string,
     paths: ReadonlyArray<string>,
     config: string | undefined,
     isForeign: boolean,
   ): Effect.Effect<ModelSource> {
     const { configName, autoComplete = true, defaultMaxBatchSize = 4, idleTimeout = 0 } = this.#options
     const [path, other] = paths
+    const { name } = this.model(id).identity
     const problem = this.#codeModels.has(name)
       ? "a model of this name is also defined in code"
       : other === undefined
@@ -228,6 +240,52 @@ export class Catalogue implements LoadedCatalogue {
   keepOverride(name: string, config: string | undefined): void {
     if (config === undefined) this.#overrides.delete(name)
     else this.#overrides.set(name, { config, stamp: this.#stamps.get(name) })
+  }
+
+  #add(identity: ModelId.ModelId): StoredModel {
+    const { id, name, namespace } = identity
+    const known = this.#models.get(id)
+    if (known !== undefined) return known
+    const idOf = (other: string) => this.#neighbour(namespace, other)
+    const store = this.#store
+    const otherModels: OtherModels = {
+      versions: (other) => store.versionsOf(idOf(other)),
+      isKnown: (other) => this.#models.get(idOf(other))?.isUnreadable === false || this.#codeModels.has(other),
+      loadError: (other) => this.#models.get(idOf(other))?.loadError,
+      idOf,
+      calls: store,
+    }
+    const isPartial = this.#options.partialModelLoad ?? false
+    const model = new StoredModel(identity, { store, lifecycle: this.#lifecycle, otherModels, isPartial })
+    this.#models.set(id, model)
+    const sameName = this.#named.get(name) ?? new Set<StoredModel>()
+    this.#named.set(name, sameName.add(model))
+    return model
+  }
+
+  /** Id of the model that an ensemble of this namespace means: that of its own repository, or the only other one. */
+  #neighbour(namespace: string | undefined, name: string): string {
+    if (this.#options.namespaces !== true) return name
+    const own = ModelId.make(name, namespace).id
+    if (namespace !== undefined && this.#models.has(own)) return own
+    const [only, ...others] = this.#named.get(name) ?? []
+    return only === undefined || others.length > 0 ? name : only.identity.id
+  }
+
+  /** The model that callers reach by this name, with namespaces. The messages are Triton's. */
+  readonly #resolve: ResolveName = (name) => {
+    if (this.#codeModels.has(name)) return Result.succeed(name)
+    const models = [...(this.#named.get(name) ?? [])]
+    const [first, ...others] = models.filter(({ isRequested }) => isRequested)
+    if (first !== undefined && others.length === 0) return Result.succeed(first.identity.id)
+    if (first !== undefined) {
+      const count = `There are ${others.length + 1} identifiers of model '${name}' in global map`
+      const message = `${count}, model namespace must be provided to resolve ambiguity.`
+      return Result.fail(new InvalidRequest({ message }))
+    }
+    return models.some(({ wasRequested }) => wasRequested)
+      ? Result.fail(new ModelNotFound({ message: `Identifier of model '${name}' is not found in global map` }))
+      : Result.fail(new InvalidRequest({ message: `Request for unknown model: '${name}' is not found` }))
   }
 
   /** `canUnload` is called once the lock of the model is held. */

@@ -23,13 +23,13 @@ export type LoadResult = Result.Result<void, LoadFailure | ExecutionFailed | Una
 /** A model that is about to be loaded. */
 interface PreparedModel {
   readonly source: ModelSource
-  /** Names of the models that it consists of. */
+  /** Ids of the models that it consists of. */
   readonly needs: ReadonlyArray<string>
   /** To run once it is loaded. */
   readonly loaded: Effect.Effect<void>
 }
 
-/** The directories of each model, by its name. */
+/** The directories of each model, by its id. */
 export type FoundDirectories = ReadonlyMap<string, ReadonlyArray<string>>
 
 /** Part of the catalogue that a load uses. */
@@ -37,7 +37,9 @@ export interface LoadedCatalogue {
   /** The directories of each model that there is now. */
   readonly scan: Effect.Effect<FoundDirectories, LoadFailure>
   readonly model: (name: string) => StoredModel
-  /** Names of the models that a loaded model consists of. */
+  /** Id of the model that has this name in the configuration of the model with this id. */
+  readonly idOf: (id: string, name: string) => string
+  /** Ids of the models that a loaded model consists of. */
   readonly needs: (name: string) => ReadonlyArray<string>
   /** Whether a version of the model takes requests. */
   readonly isServed: (name: string) => boolean
@@ -68,7 +70,7 @@ const concurrency = 4
 const noOverrides: LoadOverrides = { files: new Map() }
 
 export class LoadTask {
-  /** Results by name, for each requested model and its dependencies. */
+  /** Results by id, for each requested model and its dependencies. */
   readonly results: Map<string, LoadResult>
   readonly #catalogue: LoadedCatalogue
   readonly #lifecycle: Lifecycle
@@ -207,7 +209,9 @@ export class LoadTask {
       const loaded = Effect.sync(() => this.#catalogue.keepOverride(name, hasFiles ? undefined : config))
       return {
         source: { ...source, plan: Effect.fromResult(plan) },
-        needs: Result.isSuccess(plan) ? EnsembleConfig.models(plan.success.config) : [],
+        needs: Result.isSuccess(plan)
+          ? EnsembleConfig.models(plan.success.config).map((need) => this.#catalogue.idOf(name, need))
+          : [],
         loaded,
       }
     })

@@ -14,6 +14,7 @@ import type { IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/Mod
 import { type BuildScope, ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
 import * as EnsembleConfig from "../config/EnsembleConfig.ts"
 import { LoadFailure, versionReason } from "../directory/LoadFailure.ts"
+import type { ModelId } from "../directory/ModelId.ts"
 import * as ModelPlan from "../plan/ModelPlan.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
@@ -60,9 +61,10 @@ export interface StoredModelOptions {
 }
 
 export class StoredModel {
-  readonly #name: string
+  readonly identity: ModelId
   readonly #options: StoredModelOptions
   #isRequested = false
+  #wasRequested = false
   /** Whether its directory or configuration could not be read at the last load. */
   #isUnreadable = false
   /** Error of the last load. */
@@ -71,15 +73,29 @@ export class StoredModel {
   /** Whether a loaded version has taken requests. */
   #hasServed = false
 
-  constructor(name: string, options: StoredModelOptions) {
-    this.#name = name
+  constructor(identity: ModelId, options: StoredModelOptions) {
+    this.identity = identity
     this.#options = options
+  }
+
+  get #id(): string {
+    return this.identity.id
+  }
+
+  /** Whether it was loaded, or its load has failed, and it was not unloaded since. */
+  get isRequested(): boolean {
+    return this.#isRequested
+  }
+
+  /** Whether a load was requested at any time. */
+  get wasRequested(): boolean {
+    return this.#wasRequested
   }
 
   /** One entry for each version; one without a version where none has been loaded. */
   index(): ReadonlyArray<IndexEntry> {
-    const entries = this.#options.store.indexOfRepository(this.#name)
-    return entries.length > 0 ? entries : [{ name: this.#name }]
+    const entries = this.#options.store.indexOfRepository(this.#id)
+    return entries.length > 0 ? entries : [{ name: this.identity.name }]
   }
 
   get isUnreadable(): boolean {
@@ -102,9 +118,10 @@ export class StoredModel {
     return this.#hasServed || this.#served.length === loaded.versions.length
   }
 
-  /** Names of the models that it consists of; empty unless it is a loaded ensemble. */
+  /** Ids of the models that it consists of; empty unless it is a loaded ensemble. */
   needs(): ReadonlyArray<string> {
-    return this.#loaded === undefined ? [] : EnsembleConfig.models(this.#loaded.plan.config)
+    const names = this.#loaded === undefined ? [] : EnsembleConfig.models(this.#loaded.plan.config)
+    return names.map(this.#options.otherModels.idOf)
   }
 
   /**
@@ -118,6 +135,7 @@ export class StoredModel {
   load(source: ModelSource): Effect.Effect<void, LoadFailure, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
       this.#isRequested = true
+      this.#wasRequested = true
       yield* source.hold
       const plan = yield* source.plan.pipe(
         Effect.mapError(
@@ -152,20 +170,20 @@ export class StoredModel {
     this.#isRequested = false
     this.#loadError = undefined
     this.#loaded = undefined
-    for (const record of store.known(this.#name)) {
+    for (const record of store.known(this.#id)) {
       if (record.origin !== "repository" || record.state !== "failed" || record.running !== undefined) continue
       if (record.version === "") store.forget(record)
       else record.end()
     }
     // Another model that has this name is not of this repository.
-    if (this.#served.length > 0) store.serve(this.#name, [])
+    if (this.#served.length > 0) store.serve(this.#id, [])
     return this.#retire(before)
   })
 
   /** Removes it from the index. Called after `unload`, and not during a load. */
   forget(): void {
     const { store } = this.#options
-    for (const record of store.known(this.#name)) if (record.origin === "repository") store.forget(record)
+    for (const record of store.known(this.#id)) if (record.origin === "repository") store.forget(record)
   }
 
   #apply(source: ModelSource, plan: ModelPlan.ModelPlan): Effect.Effect<void, LoadFailure, Scope.Scope> {
@@ -199,11 +217,11 @@ export class StoredModel {
       this.#loaded = { plan, versions }
       this.#hasServed = false
       // Listeners hear of other instances, too.
-      if (!this.#serveReady()) store.serve(this.#name, this.#served)
+      if (!this.#serveReady()) store.serve(this.#id, this.#served)
       yield* this.#retire(replaced)
       if (failures.length > 0) return yield* broken.length > 0 ? unavailable(failures) : dependencyFailure(problems)
       for (const warning of plan.warnings) {
-        yield* Effect.logWarning(`Model '${this.#name}': setting without effect: ${warning}`)
+        yield* Effect.logWarning(`Model '${this.#id}': setting without effect: ${warning}`)
       }
     })
   }
@@ -231,13 +249,13 @@ export class StoredModel {
     const { store, lifecycle, otherModels } = this.#options
     const version = String(planned.version)
     return Effect.suspend(() => {
-      const record = new ModelVersion({ name: this.#name, version, origin: "repository" })
+      const record = new ModelVersion({ ...this.identity, version, origin: "repository" })
       store.add(record)
       const build = hold.pipe(
         Effect.andThen(Effect.fromResult(planned.plan)),
         Effect.flatMap((plan) => VersionLoader.load(plan, otherModels)),
         Effect.mapError((failure) => new LoadFailure({ message: shown(versionReason(failure)) })),
-        Effect.raceFirst(logSlowLoad(this.#name, planned.version)),
+        Effect.raceFirst(logSlowLoad(this.#id, planned.version)),
       )
       return lifecycle.load([record], build).pipe(
         Effect.onInterrupt(() => Effect.sync(() => store.forget(record))),
@@ -262,7 +280,8 @@ export class StoredModel {
   /** Each by itself, in the background, with all the time that its requests take. */
   #retire(versions: ReadonlyArray<LoadedVersion>): Effect.Effect<void> {
     const { store, lifecycle } = this.#options
-    return Effect.forEach(versions, ({ record }) => lifecycle.retire([record], store.get, Duration.infinity), {
+    const find = (_name: string, version: string) => store.getOf(this.#id, version)
+    return Effect.forEach(versions, ({ record }) => lifecycle.retire([record], find, Duration.infinity), {
       discard: true,
     })
   }
@@ -284,13 +303,13 @@ export class StoredModel {
     if (ready.length > 0) this.#hasServed = true
     const served = this.#served
     if (ready.length === served.length && ready.every((record, index) => record === served[index])) return false
-    this.#options.store.serve(this.#name, ready)
+    this.#options.store.serve(this.#id, ready)
     return true
   }
 
   /** The versions that requests reach, the lowest first. */
   get #served(): ReadonlyArray<ModelVersion> {
-    return this.#options.store.serving(this.#name).filter(({ origin }) => origin === "repository")
+    return this.#options.store.serving(this.#id).filter(({ origin }) => origin === "repository")
   }
 
   /** Marks all versions as failed because there is no plan. Loaded versions remain. */
@@ -298,7 +317,7 @@ export class StoredModel {
     if (this.#loaded !== undefined) return
     this.#forgetOutcomes()
     for (const version of versions.length === 0 ? [""] : versions.map(String)) {
-      const record = new ModelVersion({ name: this.#name, version, origin: "repository" })
+      const record = new ModelVersion({ ...this.identity, version, origin: "repository" })
       this.#options.store.add(record)
       record.fail(reason)
     }
@@ -307,7 +326,7 @@ export class StoredModel {
   /** Clears the results of earlier loads. */
   #forgetOutcomes(): void {
     const { store } = this.#options
-    for (const record of store.known(this.#name)) {
+    for (const record of store.known(this.#id)) {
       const isOver = record.state === "gone" || (record.state === "failed" && record.running === undefined)
       if (record.origin === "repository" && isOver) store.forget(record)
     }

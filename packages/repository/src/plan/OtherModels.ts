@@ -3,6 +3,8 @@ import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { RegisteredModels } from "@nereid/core/Registry"
 
 export interface OtherModels extends Pick<RegisteredModels, "versions"> {
+  /** Id of the model that has this name in the configuration of a model. */
+  readonly idOf: (name: string) => string
   /** Whether the model exists with a valid configuration, loaded or not. */
   readonly isKnown: (name: string) => boolean
   /** Error of the last load of the model; undefined if it succeeded, or there was none. */

@@ -172,6 +172,7 @@ export const make = (
     sharedMemory,
     model: store.get,
     modelReady: (name, version) => {
+      if (Result.isFailure(store.resolve(name))) return Effect.succeed(false)
       const found = store.get(name, version)
       if (Result.isSuccess(found)) {
         return stopping.signal.aborted ? Effect.succeed(false) : found.success.life.probe

@@ -18,6 +18,14 @@ export interface ModelMetricsOptions {
   readonly quantiles: ReadonlyArray<number> | undefined
 }
 
+/** Source of a model, from which some of its labels come. */
+interface MetricsOrigin {
+  /** Configuration of a model of a repository. */
+  readonly configuration: ModelConfig | undefined
+  /** Repository that the name of the model is unique in; undefined if it is unique in the server. */
+  readonly namespace: string | undefined
+}
+
 interface Family {
   readonly name: string
   readonly description: string
@@ -147,10 +155,11 @@ const parts: ReadonlyArray<Part> = [
 /** Registers the metrics in the context's registry until the scope closes. */
 export const register = Effect.fnUntraced(function* (
   model: RunningModel,
-  configuration: ModelConfig | undefined,
+  origin: MetricsOrigin,
   { counterLatencies, histogramLatencies, quantiles }: ModelMetricsOptions,
   registry: Context.Context<never>,
 ): Effect.fn.Return<void, never, Scope.Scope> {
+  const { configuration } = origin
   const {
     description: { statistics },
   } = model
@@ -158,12 +167,8 @@ export const register = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() => Effect.sync(() => registrations.forEach((registration) => registration.remove())))
   const add = <Input, State>(metric: Metric.Metric<Input, State>, get: () => State) =>
     registrations.push(Metric.registerUnsafe(metric, registry, { get, update: constVoid, modify: constVoid }))
-  const addCounter = (
-    name: string,
-    description: string,
-    count: () => number,
-    attributes = labels(model, configuration),
-  ) => add(Metric.counter(name, { description, attributes }), () => ({ count: count(), incremental: true }))
+  const addCounter = (name: string, description: string, count: () => number, attributes = labels(model, origin)) =>
+    add(Metric.counter(name, { description, attributes }), () => ({ count: count(), incremental: true }))
 
   const countersOfCache = model.description.responseCache
     ? [...cacheCounters, ...(counterLatencies ? cacheLatencies : [])]
@@ -176,7 +181,7 @@ export const register = Effect.fnUntraced(function* (
       "nv_inference_request_failure",
       "Failed inference requests, by reason",
       count,
-      labels(model, configuration, { reason }),
+      labels(model, origin, { reason }),
     )
   }
   for (const stage of ["queue", "instance"] as const) {
@@ -185,29 +190,24 @@ export const register = Effect.fnUntraced(function* (
       "nereid_cancelled_rows",
       description,
       () => statistics.cancelledRows[stage],
-      labels(model, configuration, { stage }),
+      labels(model, origin, { stage }),
     )
   }
   for (const [content, key] of pads(model) ? contents : []) {
     const description = "Input elements of batches, by content: from requests or padding"
-    addCounter(
-      "nereid_batch_elements",
-      description,
-      () => statistics.elements[key],
-      labels(model, configuration, { content }),
-    )
+    addCounter("nereid_batch_elements", description, () => statistics.elements[key], labels(model, origin, { content }))
   }
   for (const { name, description, ofAll } of counterLatencies ? parts : []) {
     const cumulative = `${description}, cumulative, in microseconds`
     addCounter(`nv_inference_${name}_duration_us`, cumulative, () => microseconds(ofAll(statistics)))
   }
   for (const { name, description, value } of pads(model) ? [...gauges, ...paddingGauges] : gauges) {
-    add(Metric.gauge(name, { description, attributes: labels(model, configuration) }), () => ({ value: value(model) }))
+    add(Metric.gauge(name, { description, attributes: labels(model, origin) }), () => ({ value: value(model) }))
   }
   if (model.description.maxBatchSize > 0) {
     const metric = Metric.histogram("nereid_batch_fill_ratio", {
       description: "Rows of executed batches as a share of the maximum batch size, from 0 to 1",
-      attributes: labels(model, configuration),
+      attributes: labels(model, origin),
       boundaries: fillBoundaries,
     })
     add(metric, () => fillState(model))
@@ -217,7 +217,7 @@ export const register = Effect.fnUntraced(function* (
     for (const { family, description, durations } of summaries) {
       const metric = Metric.summary(family, {
         description: `${description} during the last minute, in microseconds`,
-        attributes: labels(model, configuration),
+        attributes: labels(model, origin),
         quantiles,
         // Effect only writes it; the observations are ours.
         maxAge: 0,
@@ -229,7 +229,7 @@ export const register = Effect.fnUntraced(function* (
   if (histogramLatencies && model.calls.decoupled) {
     const metric = Metric.histogram(ConfiguredMetrics.firstResponse, {
       description: "Time from acceptance of a request to its first response, in milliseconds",
-      attributes: labels(model, configuration),
+      attributes: labels(model, origin),
       boundaries: (configuration && ConfiguredMetrics.buckets(configuration)) ?? [100, 500, 2000, 5000],
     })
     // Reading the metric creates its series, so that it exists before the first response.
@@ -350,10 +350,13 @@ const fillState = ({ description: { maxBatchSize, statistics } }: RunningModel):
 /** Labels in alphabetical order, in which they are written. */
 const labels = (
   { description: { name, version } }: RunningModel,
-  configuration: ModelConfig | undefined,
+  { configuration, namespace }: MetricsOrigin,
   extraLabels: { readonly [name: string]: string } = {},
 ): Readonly<Record<string, string>> => {
-  const tags = configuration === undefined ? {} : ConfiguredMetrics.tags(configuration)
+  const tags = {
+    ...(configuration && ConfiguredMetrics.tags(configuration)),
+    ...(namespace === undefined ? {} : { namespace }),
+  }
   return Object.fromEntries(
     Object.entries({ ...tags, model: name, version, ...extraLabels }).toSorted(([one], [other]) =>
       one < other ? -1 : 1,

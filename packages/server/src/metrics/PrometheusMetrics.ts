@@ -49,9 +49,11 @@ export const make = Effect.fnUntraced(function* (
   const registry = Context.make(Metric.MetricRegistry, metrics)
   const quantiles = summaryLatencies ? [...new Set(summaryQuantiles)].toSorted((a, b) => a - b) : undefined
   const latencies = { counterLatencies, histogramLatencies, quantiles }
-  yield* follow(served, (model) =>
-    ModelMetrics.register(model, served.versionOf(model)?.configuration?.(), latencies, registry),
-  )
+  yield* follow(served, (model) => {
+    const version = served.versionOf(model)
+    const origin = { configuration: version?.configuration?.(), namespace: version?.namespace }
+    return ModelMetrics.register(model, origin, latencies, registry)
+  })
   if (cpu) yield* CpuMetrics.register(interval, registry)
   return {
     text: () => {
