@@ -76,6 +76,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
   server: [
     "error",
     "limit",
+    "cache",
     "memory",
     "port",
     "dispatch",

@@ -15,6 +15,7 @@ import * as Telemetry from "./Telemetry.ts"
 import * as Supervision from "./watch/Supervision.ts"
 import * as Supervisor from "./watch/Supervisor.ts"
 import * as Version from "./watch/Version.ts"
+import * as CacheFlags from "./flags/CacheFlags.ts"
 import * as LogFlags from "./flags/LogFlags.ts"
 import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
@@ -37,6 +38,7 @@ export const serve = Command.make(
     // The OpenTelemetry mode of traces replaces the server's own tracer, which has the same variables.
     const hasTracer = options.trace?.mode !== "opentelemetry"
     const telemetry = hasTracer ? yield* Telemetry.layer(options.id ?? "nereid", process.env) : Layer.empty
+    const cache = yield* CacheFlags.layer(flags.cache, process.env)
     const repository = yield* RepositoryFlags.options(flags.repository)
     if (Option.isNone(path) && repository === undefined) {
       const cause = "no models to serve: pass a module that exports models, --model-repository=DIR, or both"
@@ -70,6 +72,7 @@ export const serve = Command.make(
     return yield* (supervised ? Layer.provideMerge(Version.ready, served) : served).pipe(
       Layer.provide(supervised ? Version.layer(forcedExit.stop) : Layer.empty),
       Layer.provide(UnhandledErrors.layer(stop)),
+      Layer.provide(cache),
       Layer.provide(telemetry),
       // stderr has them already.
       Layer.provide(flags.log.file === undefined ? Layer.empty : Layer.effectDiscard(logged(warnings))),

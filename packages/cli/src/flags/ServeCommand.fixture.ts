@@ -8,6 +8,7 @@ import * as Variables from "./Variables.ts"
 
 interface Parsed {
   readonly options?: ServerOptions
+  readonly values?: ServerFlags.Values
   readonly warnings?: ReadonlyArray<string>
   readonly errors?: ReadonlyArray<string>
 }
@@ -21,7 +22,7 @@ export const parse = (
     Variables.refuseUnknown.pipe(
       Effect.andThen(ServerFlags.options(flags, environment)),
       Effect.match({
-        onSuccess: (options) => (parsed = { options, warnings: ServerFlags.warnings(flags) }),
+        onSuccess: (options) => (parsed = { options, values: flags, warnings: ServerFlags.warnings(flags) }),
         onFailure: ({ message }) => (parsed = { errors: [message] }),
       }),
     ),

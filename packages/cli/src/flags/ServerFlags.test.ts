@@ -291,14 +291,14 @@ describe("refuses", () => {
   )
 })
 
-// A12.host-policy@command, A12.cache.flags@command
+// A12.host-policy@command
 it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
   Effect.gen(function* () {
     const { options, warnings } = yield* parse(
       [
         "--http-thread-count=8 --cuda-memory-pool-byte-size 0:1024 --cuda-memory-pool-byte-size=1:0",
         "--host-policy=p,numa-node=0 --pinned-memory-pool-byte-size=1 --enable-peer-access=false",
-        "--http-port 1 --model-load-retry-count=2 --cache-config local,size=1048576",
+        "--http-port 1 --model-load-retry-count=2",
         "--backend-config=tensorflow,version=2 --backend-config default-max-batch-size=8",
         "--backend-config=python,shm-default-byte-size=1048576",
       ].flatMap((line) => line.split(" ")),
@@ -310,26 +310,11 @@ it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
       "--enable-peer-access",
       "--host-policy",
       "--model-load-retry-count",
-      "--cache-config",
       "--backend-config=tensorflow,version=2",
       "--backend-config=python,shm-default-byte-size=1048576",
     ]
     expect(warnings).toEqual([`Flags without effect: ${named.join(", ")}`])
     expect(options).toMatchObject({ http: { port: 1 } })
-  }),
-)
-
-// A12.cache.flags@command
-it.effect("refuses flags of several caches in Triton's words, and takes several settings of one", () =>
-  Effect.gen(function* () {
-    const refused = (line: string) => Effect.map(parse(line.split(" ")), ({ errors }) => errors)
-    const both =
-      "Incompatible flags --response-cache-byte-size and --cache-config both provided. Please provide one or the other."
-    expect(yield* refused("--cache-config=local,size=1 --response-cache-byte-size=1")).toEqual([both])
-    const caches = "found multiple cache configurations, but only a single cache is currently supported"
-    expect(yield* refused("--cache-config=local,size=1 --cache-config redis,host=localhost")).toEqual([caches])
-    const { errors, warnings } = yield* parse("--cache-config=local,size=1 --cache-config=local,size=2".split(" "))
-    expect([errors, warnings]).toEqual([undefined, ["Flags without effect: --cache-config"]])
   }),
 )
 

@@ -41,7 +41,6 @@ export const options = Effect.fnUntraced(function* (
   values: Values,
   environment: OpenTelemetryVariables.Environment,
 ): Effect.fn.Return<ServerOptions, CliError.UserError> {
-  yield* CacheFlags.check(values.cache)
   const http = HttpFlags.options(values.http)
   const grpc = GrpcFlags.options(values.grpc)
   const httpTls = yield* TlsFlags.options("http", values.http.tls)
@@ -73,11 +72,10 @@ export const options = Effect.fnUntraced(function* (
 export const warnings = (values: Values): ReadonlyArray<string> => {
   const ignored = [
     ...values.ignored.flatMap((names) => names.slice(0, 1)),
-    ...CacheFlags.ignored(values.cache),
     ...RepositoryFlags.ignored(values.repository),
   ]
   const withoutEffect = ignored.length === 0 ? [] : [`Flags without effect: ${ignored.join(", ")}`]
-  return [...DeprecatedFlags.warnings(values), ...withoutEffect]
+  return [...DeprecatedFlags.warnings(values), ...CacheFlags.warnings(values.cache), ...withoutEffect]
 }
 
 /** A section of the help: the flags from `first` to the first flag of the next section. */
@@ -97,6 +95,7 @@ export const groups: ReadonlyArray<Group> = [
   { title: "Logging", first: "log-verbose" },
   { title: "Tracing", first: "trace-config" },
   { title: "Metrics", first: "allow-metrics" },
+  { title: "Response caches", first: "cache-config" },
   { title: "Flags of tritonserver without effect", first: "http-thread-count" },
   { title: "Unsupported flags of tritonserver", first: "rate-limit" },
 ]

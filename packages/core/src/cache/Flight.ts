@@ -22,6 +22,10 @@ export class Flight {
   readonly waiting = new Set<WaitingRequest>()
   readonly statistics: FlightStatistics
   cancel: Cancel = constVoid
+  /** Whether the response is looked for in a shared cache, so that nothing executes it yet. */
+  isLookup = false
+  /** Key of the response in the shared cache; undefined without one. */
+  sharedKey: string | undefined
 
   constructor(key: string, lane: string, statistics: RequestStatistics) {
     this.key = key

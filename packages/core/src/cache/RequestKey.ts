@@ -20,10 +20,19 @@ export const make = ({
   epoch,
 }: RequestKeyOptions): ((request: Request) => string) => {
   const digest = Digest.make(Digest.randomKey())
+  const rest = remainder({ readsRequest, ...(counted && { parameters: counted }), ...(epoch && { epoch }) })
+  return (request) => digest(bytesOf(request)) + rest(request)
+}
+
+/** The part of the key that does not depend on the bytes of the tensors. It is the same in every process. */
+export const remainder = ({
+  readsRequest,
+  parameters: counted,
+  epoch,
+}: RequestKeyOptions): ((request: Request) => string) => {
   const names = counted && counted.toSorted()
   return (request) => {
-    let key = digest(bytesOf(request))
-    if (epoch !== undefined) key += `${epoch()};`
+    let key = epoch === undefined ? "" : `${epoch()};`
     // Lengths too: the length of a text does not follow from its shape.
     for (const tensor of request.inputs) key += tensor === undefined ? "-;" : `${tensor.shape},${tensor.bytes.length};`
     if (!readsRequest) return key
@@ -37,7 +46,8 @@ export const make = ({
   }
 }
 
-const bytesOf = function* ({ inputs }: Request) {
+/** The bytes of the tensors, one after the other. */
+export const bytesOf = function* ({ inputs }: Request) {
   for (const tensor of inputs) if (tensor !== undefined) yield tensor.bytes
 }
 

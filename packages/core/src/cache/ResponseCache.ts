@@ -8,6 +8,8 @@
  *                                   failure: to all waiting requests; nothing is stored. After a queue
  *                                   timeout, requests that joined later start again
  *
+ * With a shared cache (CacheSettings.ts), a miss looks there before the scheduler, and a response is stored there too.
+ *
  * A waiting request may leave at any time, by cancellation or by its deadline. The execution is cancelled when the last
  * one leaves. An equal request with another priority or queue timeout gets an execution in its own lane of the queue,
  * so that it waits no longer than it would alone; the first of these executions that succeeds answers all, and the
@@ -22,7 +24,9 @@ import { DeadlineExceeded, type InferenceError, withMessage } from "../error/Inf
 import { Flight, Flights, type WaitingRequest } from "./Flight.ts"
 import * as RequestKey from "./RequestKey.ts"
 import { type Cancel, errorPrefix, type Reply, type Request, type Response } from "../request/Request.ts"
+import { CacheSettings, type SharedCache } from "./CacheSettings.ts"
 import { copy, ResponseStore } from "./ResponseStore.ts"
+import * as SharedResponses from "./SharedResponses.ts"
 import { levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
 import type { Stage, Submit } from "../scheduler/SubmitPipeline.ts"
 import type { FailureReason, ModelStatistics } from "../metrics/ModelStatistics.ts"
@@ -33,6 +37,12 @@ export interface ResponseCacheOptions {
   /** Memory for responses and their keys, in bytes; the least recently used are evicted. Default 64 MiB. */
   readonly maxBytes?: number
   /**
+   * Identifies what the model computes. Servers that share a cache in Redis (`--cache-config redis,…`) share responses
+   * of models with the same name, version and revision, so it must change with the code and the weights. Models of a
+   * repository have one. Default: the responses stay in this process.
+   */
+  readonly revision?: string
+  /**
    * Names of the request's parameters that a response depends on, forwarded headers included. Default all but
    * `priority` and `timeout`. Parameters that the model does not see (ONNX files see none) never count.
    */
@@ -40,8 +50,10 @@ export interface ResponseCacheOptions {
 }
 
 export interface ResponseCacheStageOptions extends ResponseCacheOptions {
-  /** Name of the model, for messages. */
+  /** Name of the model. */
   readonly model: string
+  /** Version of the model. Default: no revision is shared. */
+  readonly version?: string
   /** Whether a response may depend on more of a request than its inputs. */
   readonly readsRequest: boolean
   /** A number that changes whenever responses to equal requests may change. Default: they never do. */
@@ -68,10 +80,11 @@ export const check = (
 
 /** The cache as a stage of one model's pipeline; it empties the cache when the scope closes. */
 export const make = Effect.fnUntraced(function* (options: ResponseCacheStageOptions) {
-  const cache = new ResponseCache(options, yield* AlarmClock.make)
+  const { maxBytes = defaultMaxBytes, shared } = yield* CacheSettings
+  const cache = new ResponseCache({ maxBytes, ...options }, yield* AlarmClock.make, shared)
   yield* Effect.addFinalizer(() => Effect.sync(() => cache.close()))
   const stage: Stage = (next) => cache.before(next)
-  return stage
+  return { stage, settled: cache.settled }
 })
 
 /** A reply that is due. */
@@ -89,10 +102,11 @@ class ResponseCache {
   readonly #keyOf: (request: Request) => string
   readonly #laneOf: (request: Request) => string
   readonly #timeoutOf: (request: Request) => number
+  readonly #shared: SharedResponses.SharedResponses | undefined
   #next: Submit = () => constVoid
   #isClosed = false
 
-  constructor(options: ResponseCacheStageOptions, alarms: AlarmClock) {
+  constructor(options: ResponseCacheStageOptions, alarms: AlarmClock, shared: SharedCache | undefined) {
     this.#options = options
     this.#clock = alarms.clock
     this.#deadlines = new Deadlines(alarms, (waiting) => this.#expire(waiting))
@@ -100,6 +114,12 @@ class ResponseCache {
     this.#keyOf = RequestKey.make(options)
     this.#laneOf = lanes(options.queueing)
     this.#timeoutOf = timeouts(options.queueing)
+    this.#shared = shared && SharedResponses.make(shared, options)
+  }
+
+  /** Completes once no request waits for the shared cache, within the time that a lookup may take. */
+  get settled(): Effect.Effect<void> {
+    return this.#shared?.settled ?? Effect.void
   }
 
   /** The cache in front of `next`, which takes the requests that it cannot answer. */
@@ -154,9 +174,39 @@ class ResponseCache {
     return this.#flights.get(key, lane) ?? new Flight(key, lane, this.#options.statistics)
   }
 
-  /** Submits the request without its deadline: deadlines apply to the waiting requests, not to the execution. */
+  /** Looks for the response in the shared cache, and executes the request if it is not there. */
   #begin(flight: Flight, request: Request, lookup: number): void {
     this.#flights.add(flight)
+    const shared = this.#shared
+    if (shared === undefined) return this.#execute(flight, request, lookup)
+    const startedAt = this.#nanos()
+    flight.isLookup = true
+    flight.sharedKey = shared.keyOf(request)
+    flight.cancel = shared.get(flight.sharedKey, (response) => {
+      flight.isLookup = false
+      const total = lookup + this.#nanos() - startedAt
+      if (response === undefined) this.#execute(flight, request, total)
+      else this.#found(flight, response, total)
+    })
+  }
+
+  /** Answers all waiting requests with a response of the shared cache. */
+  #found(flight: Flight, response: Response, lookup: number): void {
+    this.#flights.remove(flight)
+    const stored = copy(response)
+    this.#store.set(flight.key, stored)
+    const waiting = [...flight.waiting, ...this.#cancelOthers(flight.key)]
+    flight.waiting.clear()
+    const now = this.#nanos()
+    const millis = this.#clock.currentTimeMillisUnsafe()
+    for (const { startedAt, request } of waiting) {
+      this.#options.statistics.hit(now - startedAt, lookup, request.rows, millis)
+    }
+    this.#reply(waiting.map((one) => ({ waiting: one, outcome: Result.succeed(copy(stored)) })))
+  }
+
+  /** Submits the request without its deadline: deadlines apply to the waiting requests, not to the execution. */
+  #execute(flight: Flight, request: Request, lookup: number): void {
     let isOver = false
     const ended: Reply = (outcome) => {
       isOver = true
@@ -168,11 +218,16 @@ class ResponseCache {
     if (!isOver) flight.cancel = cancel
   }
 
-  #succeed({ key, waiting }: Flight, outcome: Result.Success<Response, InferenceError>, lookup: number): void {
+  #succeed(
+    { key, sharedKey, waiting }: Flight,
+    outcome: Result.Success<Response, InferenceError>,
+    lookup: number,
+  ): void {
     const { statistics } = this.#options
     const insertedAt = this.#nanos()
     const stored = copy(outcome.success)
     this.#store.set(key, stored)
+    if (sharedKey !== undefined) this.#shared?.set(sharedKey, stored)
     const now = this.#nanos()
     statistics.missed(lookup + now - insertedAt)
     const millis = this.#clock.currentTimeMillisUnsafe()
@@ -249,10 +304,11 @@ class ResponseCache {
     const { flight } = waiting
     if (!flight.waiting.delete(waiting)) return false
     this.#deadlines.delete(waiting)
-    if (flight.waiting.size > 0) {
+    // The scheduler counts a request that it has.
+    if (flight.waiting.size > 0 || flight.isLookup) {
       this.#options.statistics.failed("CANCELED", this.#nanos() - waiting.startedAt)
-      return true
     }
+    if (flight.waiting.size > 0) return true
     this.#flights.remove(flight)
     flight.cancel()
     return true

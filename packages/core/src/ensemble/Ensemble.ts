@@ -86,14 +86,14 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
   const statistics = new ModelStatistics()
   const links = new EnsembleLinks(options)
   const cache = responseCache
-    ? yield* ResponseCache.make({
+    ? (yield* ResponseCache.make({
         model: name,
         readsRequest: true,
         queueing: undefined,
         epoch: () => links.epoch,
         statistics,
         reasonOf,
-      })
+      })).stage
     : undefined
   const calls = new EnsembleCalls({ options, links, statistics, clock, runFork, deadlines, cache })
   yield* Effect.addFinalizer(() => Effect.sync(() => calls.stop()))

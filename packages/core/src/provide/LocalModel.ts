@@ -94,11 +94,13 @@ export const make = Effect.fnUntraced(function* ({
     queueing: batching.queueing,
   })
   const { queueing } = batching
+  const cached =
+    cache && (yield* ResponseCache.make({ ...cache, model: name, version, readsRequest, statistics, queueing }))
   const submit = SubmitPipeline.make(
     {
       parameters: ParameterStage.make(definition, statistics),
       defaults: DefaultsStage.make(definition),
-      cache: cache && (yield* ResponseCache.make({ ...cache, model: name, readsRequest, statistics, queueing })),
+      cache: cached?.stage,
       split: sharing.groupsByValue ? SplitStage.make(definition, statistics) : undefined,
     },
     scheduler.submit,
@@ -127,7 +129,7 @@ export const make = Effect.fnUntraced(function* ({
       pending: scheduler.pending,
       activity: scheduler.activity,
       unrecoverable: scheduler.unrecoverable,
-      drained: scheduler.drained,
+      drained: cached === undefined ? scheduler.drained : Effect.andThen(cached.settled, scheduler.drained),
       keep: scheduler.keep,
       release,
       instanceGroups: () => set.groups,

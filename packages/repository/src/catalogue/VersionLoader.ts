@@ -1,4 +1,5 @@
 /** One version of a model, loaded: from its plan to something that takes requests, for as long as a scope is open. */
+import { CacheSettings } from "@nereid/core/internal/cache/CacheSettings"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { WarmUpFailed } from "@nereid/core/Model"
@@ -10,6 +11,7 @@ import * as Declaration from "../config/Declaration.ts"
 import * as EnsembleVersion from "../ensemble/EnsembleVersion.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
 import { failure, invalid, LoadFailure } from "../directory/LoadFailure.ts"
+import * as Revision from "../directory/Revision.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
 import * as OnnxVersion from "../onnx/OnnxVersion.ts"
 import * as ScriptVersion from "../script/ScriptVersion.ts"
@@ -23,6 +25,13 @@ const whileReady = ({ isReady }: ModelLife, probe: Effect.Effect<boolean>): Effe
 /** Instances of a module's layer, which a configuration cannot change. */
 const fixed = Effect.succeed<InstanceSet.PreparedInstances>({ commit: Effect.void })
 
+/** The options of its response cache. It has a revision where servers share responses. */
+const cacheOptions = Effect.fnUntraced(function* ({ config, path, version }: VersionPlan) {
+  const { shared } = yield* CacheSettings
+  const revision = shared && (yield* Revision.make(path, version, config))
+  return revision === undefined ? {} : { revision }
+})
+
 export const load = Effect.fn("VersionLoader.load")(function* (
   plan: VersionPlan,
   otherModels: OtherModels,
@@ -35,7 +44,7 @@ export const load = Effect.fn("VersionLoader.load")(function* (
   if (config.platform === "ensemble") return yield* EnsembleVersion.load(config, declared, otherModels)
   const serving: ServingOptions = {
     ...(warmUp.length > 0 ? { warmUp } : {}),
-    responseCache: config.responseCache?.enable === true,
+    responseCache: config.responseCache?.enable === true && (yield* cacheOptions(plan)),
   }
   const { layer, probe }: ScriptVersion.ScriptVersion =
     config.backend === "nereid"
