@@ -60,6 +60,7 @@ const surface: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<str
       "orUnavailable",
       "requests",
       "stream",
+      "streamBatch",
     ],
     "./Registry": ["Registry"],
     "./RequestContext": ["RequestContext"],

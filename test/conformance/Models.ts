@@ -211,6 +211,13 @@ class Counts extends Model.Service<Counts>()("counts", {
   outputs: { Y: Tensor.INT32(1) },
 }) {}
 
+/** Decoupled: all rows of a request, then each row by itself. */
+class Apart extends Model.Service<Apart>()("apart", {
+  inputs: { X: Tensor.INT32(1) },
+  outputs: { Y: Tensor.INT32(1) },
+  maxBatchSize: 4,
+}) {}
+
 export const noWayDown = "no way down"
 
 const counted = (to: number) => {
@@ -282,6 +289,10 @@ export const layer = Layer.mergeAll(
   Model.each(Delays, holding),
   Model.each(Ordered, holding, { instances: 2 }),
   Model.each(ParametersModel, () => printParameters),
+  Model.streamBatch(Apart, function* ({ X }) {
+    yield { Y: X }
+    for (const x of X.data) yield { Y: make("INT32", [1, 1], Int32Array.of(x)) }
+  }),
   Model.stream(Counts, ({ X: { data } }) => counted(data[0] ?? 0)),
   ...echoes.map(({ layer }) => layer),
 ).pipe(
@@ -323,6 +334,7 @@ export const models = [
   Ordered,
   ParametersModel,
   Counts,
+  Apart,
   ...echoes.map(({ model }) => model),
 ] as const
 

@@ -59,6 +59,18 @@ const files = { "warmup/x": new Uint8Array(Int32Array.of(5, 7).buffer), "warmup/
 
 const scripts: ReadonlyArray<Stored> = [
   {
+    name: "apart",
+    at: "1/model.js",
+    file: `export default { execute: function* ({ inputs: { X } }) {
+      yield { Y: X }
+      for (const x of X.data) yield { Y: new X.constructor("INT32", [1, 1], new Uint8Array(Int32Array.of(x).buffer)) }
+    } }`,
+    config:
+      "max_batch_size: 4 model_transaction_policy { decoupled: true }\n" +
+      io("input", "X", "data_type: TYPE_INT32 dims: 1") +
+      io("output", "Y", "data_type: TYPE_INT32 dims: 1"),
+  },
+  {
     name: "counts",
     at: "1/model.js",
     file: counts,

@@ -1,7 +1,8 @@
 /**
  * The vocabulary of models, for contracts and servers. `Model.Service` declares a model; `Model.each`, `Model.batch`,
- * `Model.requests` and `Model.stream` provide it from code. `Model.bind` declares and provides one in a single call.
- * Defined in Definition.ts, EachHandler.ts, BatchHandler.ts, RequestsHandler.ts, StreamHandler.ts and Bind.ts.
+ * `Model.requests`, `Model.stream` and `Model.streamBatch` provide it from code. `Model.bind` declares and provides one
+ * in a single call. Defined in Definition.ts, EachHandler.ts, BatchHandler.ts, RequestsHandler.ts, StreamHandler.ts,
+ * StreamBatchHandler.ts and Bind.ts.
  */
 export type { Batched, Definition, DefinitionOptions, Input, InputBatch, Sample } from "./model/Definition.ts"
 export { type ModelClass, Service } from "./call/ModelClass.ts"
@@ -21,3 +22,4 @@ export { WarmUpFailed } from "./provide/WarmUpFailed.ts"
 export { type ModelRequest, requests, type RequestsHandler } from "./handler/RequestsHandler.ts"
 export type { ResponseCacheOptions } from "./cache/ResponseCache.ts"
 export { stream, type StreamHandler, type StreamOptions } from "./handler/StreamHandler.ts"
+export { streamBatch, type StreamBatchHandler } from "./handler/StreamBatchHandler.ts"

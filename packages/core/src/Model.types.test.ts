@@ -401,3 +401,44 @@ it("derives each signature from its Schemas", () => {
   })
   expect(Sentiment.definition.signature.outputs[0]?.labels).toEqual(["negative", "positive"])
 })
+
+class Scaled extends Model.Service<Scaled>()("scaled", {
+  inputs: { X: Tensor.FP32(2) },
+  outputs: { Y: Tensor.FP32(2) },
+  maxBatchSize: 4,
+}) {}
+
+export const rowsOfRequests: ReadonlyArray<Layer.Layer<Scaled>> = [
+  Model.streamBatch(Scaled, ({ X }) => [{ Y: Tensor.map(X, (x) => x) }]),
+  Model.streamBatch(Scaled, async function* ({ X }, { rows }) {
+    for (let row = 0; row < rows; row++) yield { Y: X }
+  }),
+  Model.streamBatch(
+    Scaled,
+    Effect.map(
+      Effect.void,
+      () =>
+        ({ X }) =>
+          Stream.make({ Y: X }),
+    ),
+    { instances: 2 },
+  ),
+]
+
+// @ts-expect-error a response without the rows
+export const withoutRows = Model.streamBatch(Scaled, () => [{ Y: Tensor.make("FP32", [2], new Float32Array(2)) }])
+
+// @ts-expect-error another datatype
+export const otherDatatype = Model.streamBatch(Scaled, ({ X }) => [{ Y: Tensor.make("FP64", [1, 2], [...X.data]) }])
+
+// @ts-expect-error a misspelt output
+export const misspeltRows = Model.streamBatch(Scaled, ({ X }) => [{ y: X }])
+
+// @ts-expect-error a single response that is no iterable
+export const noIterable = Model.streamBatch(Scaled, ({ X }) => ({ Y: X }))
+
+// @ts-expect-error streams have no cache
+export const cachedStream = Model.streamBatch(Scaled, ({ X }) => [{ Y: X }], { responseCache: true })
+
+// @ts-expect-error the rows are no sample
+export const noSample = Model.streamBatch(Scaled, ({ X }) => [{ Y: X.shape satisfies readonly [2] }])

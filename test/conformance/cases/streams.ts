@@ -21,6 +21,15 @@ const requestFrame = (model: string, x: number, id: string, parameters: Paramete
     ),
   )
 
+/** A request of several rows to the model `apart`. */
+const rowsFrame = (rows: ReadonlyArray<number>, id: string) =>
+  frame(
+    toBinary(
+      ModelInferRequestSchema,
+      message({ model: "apart", id, inputs: [tensor("X", "INT32", [rows.length, 1], rows)] }, "gRPC raw"),
+    ),
+  )
+
 const on = (
   name: string,
   line: Line,
@@ -136,6 +145,17 @@ export const decoupled: ReadonlyArray<GrpcCase> = [
       replies: [...[1, 2, 3].map((x) => number("counts", "a", x, false)), noResponse("counts", "a")],
     },
   ),
+  on("all rows of a request, then each by itself", "C27", [rowsFrame([1, 1], "a")], {
+    code: 0,
+    replies: [
+      new RegExp(`"shape":\\["2","1"\\].*"rawOutputContents":\\["AQAAAAEAAAA="\\]`),
+      ...[1, 1].map((x) => number("apart", "a", x, false)),
+    ],
+  }),
+  on("more rows than the model takes", "C27", [rowsFrame([1, 2, 3, 4, 5], "a")], {
+    code: 0,
+    replies: [failed("a", "[request id: a] inference request batch-size must be <= 4 for 'apart'")],
+  }),
   on("no response at all", "C27", [requestFrame("counts", 0, "a")], { code: 0, replies: [] }),
   on(
     "no response but the empty last one",

@@ -99,6 +99,23 @@ const batched: Variants<UntypedBatch> = {
     Model.requests(Pair, async (requests) => requests.map(() => Result.succeed(returned))),
 }
 
+/** A response of a stream has any number of rows. */
+const streamed: Variants<UntypedBatch> = {
+  "streamBatch, an iterator": (returned) => Model.streamBatch(Pair, () => [returned]),
+  "streamBatch, a Stream": (returned) => Model.streamBatch(Pair, () => Stream.succeed(returned)),
+}
+
+for (const [variant, make] of Object.entries(streamed)) {
+  const cases = batches.filter(([name]) => name !== "a wrong number of rows")
+  it.effect.each(cases)(`${variant}: %s`, ([, returned, message]) =>
+    Effect.gen(function* () {
+      const model = yield* Pair
+      const error = yield* Effect.flip(model.infer({ x }))
+      expect(error).toMatchObject({ _tag: "ExecutionFailed", message: `output ${message}` })
+    }).pipe(Effect.provide(make(returned as UntypedBatch))),
+  )
+}
+
 for (const [variant, make] of Object.entries(batched)) {
   it.effect.each(batches)(`${variant}: %s`, ([, returned, message]) =>
     Effect.gen(function* () {

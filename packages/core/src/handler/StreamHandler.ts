@@ -1,11 +1,12 @@
 /**
  * A decoupled model from a function of one sample, which returns a Stream or an iterable of any number of responses.
- * Handlers with one response are in EachHandler.ts and BatchHandler.ts.
+ * StreamBatchHandler.ts has functions of several rows. Handlers with one response are in EachHandler.ts and
+ * BatchHandler.ts.
  */
 import { type Context, Effect, Exit, type Layer, Result, Stream } from "effect"
 import type { HandlerEnvironment } from "../call/Caller.ts"
 import type { CheckedHandler, Make } from "./CheckedHandler.ts"
-import type { Literals, Sample } from "../model/Definition.ts"
+import type { Definition, Literals, Sample } from "../model/Definition.ts"
 import type { ModelClass } from "../call/ModelClass.ts"
 import { type InferenceError, InvalidRequest } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
@@ -19,6 +20,7 @@ import type { OutputMistake } from "./OutputMistake.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import { RequestScope } from "./RequestScope.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
+import type { TypedTensor } from "../tensor/TypedTensor.ts"
 import { ThrownError } from "./UserCode.ts"
 
 /** Return types of a handler. Generators, synchronous or asynchronous, and arrays are iterables. */
@@ -33,7 +35,7 @@ export type StreamHandler<I extends Fields, O extends Fields, E, R, P extends De
 type StreamHandlerResult<O extends Fields, E, R> = Responses<Sample<O> | Literals<O>, E, R>
 
 /** One of several responses. */
-type ResponseOf<A> =
+export type ResponseOf<A> =
   A extends Stream.Stream<infer One, infer _E, infer _R>
     ? One
     : A extends AsyncIterable<infer One>
@@ -43,10 +45,14 @@ type ResponseOf<A> =
         : never
 
 /** The services that a returned stream needs. */
-type RequirementsOf<A> = 0 extends 1 & A ? never : A extends Stream.Stream<infer _A, infer _E, infer R> ? R : never
+export type RequirementsOf<A> = 0 extends 1 & A
+  ? never
+  : A extends Stream.Stream<infer _A, infer _E, infer R>
+    ? R
+    : never
 
 /** Responses in the form of A. */
-type InForm<A, One, E> =
+export type InForm<A, One, E> =
   A extends Stream.Stream<infer _A, infer _E, infer _R>
     ? Stream.Stream<One, E, unknown>
     : A extends AsyncIterable<infer _A>
@@ -121,27 +127,78 @@ export function stream<
   make: Make<StreamHandler<I, O, E, R, P>, EMake, RMake>,
   options?: GivenOptions<Options, StreamOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> {
-  const { name, signature, inputs, outputs, maxBatchSize } = model.definition
+  return streamed(model, make, options, samples(model.definition))
+}
+
+/** How a handler receives a request, and gives its responses. */
+export interface StreamForm<In, O> {
+  readonly decode: (request: Request) => Result.Result<In, InferenceError>
+  readonly encode: (response: O) => Result.Result<ReadonlyArray<TypedTensor | undefined>, SampleCodec.SampleError>
+}
+
+/** One sample, for requests of one row. */
+const samples = <I extends Fields, O extends Fields>({
+  name,
+  inputs,
+  outputs,
+  signature,
+  maxBatchSize,
+}: Definition<I, O>): StreamForm<Sample<I>, Sample<O> | Literals<O>> => {
   const inputCodec = SampleCodec.make(inputs, signature.inputs)
   const outputCodec = SampleCodec.make(outputs, signature.outputs)
   const batching = maxBatchSize > 0
+  return {
+    decode: (request) => {
+      if (request.rows > 1) return Result.fail(tooManyRows(name, request))
+      const tensors = batching ? request.inputs.map((tensor) => tensor && withoutBatch(tensor)) : request.inputs
+      const decoded = inputCodec.decode(tensors)
+      if (Result.isFailure(decoded)) return Result.fail(Handler.wrongInput(name, request, decoded.failure))
+      // The codec has put exactly the fields of I into it, each decoded by its own Schema.
+      return Result.succeed(decoded.success as Sample<I>)
+    },
+    encode: (response) => outputCodec.encode(response, batching),
+  }
+}
 
-  const emit = (request: Request, sample: unknown, parameters: Parameters): Effect.Effect<void, InferenceError> => {
-    const encoded = outputCodec.encode(sample, batching)
+/** Provides a model from a function of one request, in a form. */
+export const streamed = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  In,
+  A,
+  E extends Failing<P>,
+  R,
+  EMake,
+  RMake,
+  P extends Declared,
+  const Options extends StreamOptions<I>,
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  make: Make<(input: In, request: HandledRequest<P>) => Responses<A, E, R>, EMake, RMake>,
+  options: GivenOptions<Options, StreamOptions<I>> | undefined,
+  form: StreamForm<In, A>,
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
+  const { name, maxBatchSize } = model.definition
+
+  const emit = (request: Request, response: A, parameters: Parameters): Effect.Effect<void, InferenceError> => {
+    const encoded = form.encode(response)
     if (Result.isFailure(encoded)) return Effect.fail(Handler.wrongOutput(name, encoded.failure))
     return request.emit?.({ outputs: Handler.present(encoded.success), parameters }) ?? Effect.void
   }
 
-  const respond = (handler: StreamHandler<I, O, E, R, P>, request: Request, handling: HandlerEnvironment) => {
+  const respond = (
+    handler: (input: In, request: HandledRequest<P>) => Responses<A, E, R>,
+    request: Request,
+    handling: HandlerEnvironment,
+  ) => {
     const scope = new RequestScope<P>(request, handling)
     return Effect.suspend(() => {
-      if (request.rows > 1) return Effect.fail(tooManyRows(name, request))
-      const tensors = batching ? request.inputs.map((tensor) => tensor && withoutBatch(tensor)) : request.inputs
-      const decoded = inputCodec.decode(tensors)
-      if (Result.isFailure(decoded)) return Effect.fail(Handler.wrongInput(name, request, decoded.failure))
-      // The codec has put exactly the fields of I into it, each decoded by its own Schema.
-      return responses(handler, decoded.success as Sample<I>, scope).pipe(
-        Stream.runForEach((sample) => emit(request, sample, scope.responseParameters())),
+      const decoded = form.decode(request)
+      if (Result.isFailure(decoded)) return Effect.fail(decoded.failure)
+      return responses(handler, decoded.success, scope).pipe(
+        Stream.runForEach((response) => emit(request, response, scope.responseParameters())),
         Effect.as(last),
       )
     }).pipe(
