@@ -87,6 +87,8 @@ inBrowser("the form of a model", startTried, ({ open }) => {
     await page.getByLabel("Source of x").selectOption("random")
     await page.getByLabel("n", { exact: true }).fill("5")
     await run(page)
+    const timing = page.locator(".answer .timing")
+    expect(await timing.textContent()).toMatch(/^Latency.*in the server.*queue.*input.*compute.*output.*Batch1 row$/)
     const table = output(page, "doubled").getByRole("table")
     await table.waitFor()
     expect(await table.getByRole("row").count()).toBe(6)

@@ -10,7 +10,7 @@ export const TimingView = ({ timed: { milliseconds: all, timing } }: { readonly 
     </div>
     {timing?.phases.map(([name, time]) => (
       <div key={name}>
-        <dt>{name}</dt>
+        <dt>{name === "total" ? "in the server" : name}</dt>
         <dd>{duration(time)}</dd>
       </div>
     ))}
