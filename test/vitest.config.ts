@@ -5,7 +5,7 @@ export default defineConfig({
     root: new URL("..", import.meta.url).pathname,
     include: [
       "packages/*/src/**/*.test.ts",
-      "packages/dashboard/{page,browser}/**/*.test.ts",
+      "packages/dashboard/page/**/*.test.ts",
       "examples/**/*.test.ts",
       "test/**/*.test.ts",
       "docs/site/*.test.ts",

@@ -1,7 +1,7 @@
 /** `nereid serve` over a model repository as a server with a page, for tests in a browser. */
 import { Effect, Exit, Scope } from "effect"
-import { nereid } from "../../../test/Program.ts"
-import { repository, type RepositoryFixture } from "../../../test/fixtures/repository.ts"
+import { nereid } from "../Program.ts"
+import { repository, type RepositoryFixture } from "../fixtures/repository.ts"
 import type { PageServer } from "./Page.fixture.ts"
 
 /** Writes a repository and serves it. `stop` also removes it. */

@@ -5,9 +5,9 @@ import { Server } from "@nereid/server"
 import { Layer } from "effect"
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
-import { Digits, DigitsLive } from "../../../examples/digits/server.ts"
-import { PhotographedDigit, PhotographedDigitLive } from "../../../examples/image/server.ts"
-import { Words, WordsLive } from "../../../examples/streaming/server.ts"
+import { Digits, DigitsLive } from "../../examples/digits/server.ts"
+import { PhotographedDigit, PhotographedDigitLive } from "../../examples/image/server.ts"
+import { Words, WordsLive } from "../../examples/streaming/server.ts"
 import { axeFaults } from "./Axe.fixture.ts"
 import { inBrowser } from "./Page.fixture.ts"
 
@@ -82,8 +82,8 @@ const paste = async (page: Page, name: string, type: string, bytes: Buffer): Pro
   await page.evaluate(`document.activeElement.dispatchEvent(new ClipboardEvent("paste", ${options}))`)
 }
 
-const pictures = join(import.meta.dirname, "../../../examples/digits/pictures")
-const photographs = join(import.meta.dirname, "../../../examples/image/photographs")
+const pictures = join(import.meta.dirname, "../../examples/digits/pictures")
+const photographs = join(import.meta.dirname, "../../examples/image/photographs")
 
 inBrowser("the form on the examples", start, ({ open }) => {
   describe("digits", () => {

@@ -1,10 +1,9 @@
 /** The page with restricted APIs, with a server that goes away, below another path, by keyboard and for axe. */
-import { readFileSync } from "node:fs"
-import { createRequire } from "node:module"
 import { Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
+import { axeFaults } from "./Axe.fixture.ts"
 import { inBrowser } from "./Page.fixture.ts"
 
 class Twice extends Model.Service<Twice>()("twice", {
@@ -76,15 +75,12 @@ inBrowser(
   "the page",
   () => Server.start([Twice], TwiceLive, { ...local, dashboard: true }),
   ({ open }) => {
-    const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
-
     describe.each(["light", "dark"] as const)("in %s colours", (colorScheme) => {
       it.each(views)("has no fault that axe finds, at %s", async (view) => {
         const page = await open(view, { colorScheme })
         await page.locator("h1").waitFor()
         await page.locator('[aria-busy="true"]').first().waitFor({ state: "detached" })
-        const found = await page.evaluate(`${axe}; axe.run({ resultTypes: ["violations"] })`)
-        expect(violations(found)).toEqual([])
+        expect(await axeFaults(page)).toEqual([])
       })
     })
 
@@ -113,14 +109,3 @@ inBrowser(
     })
   },
 )
-
-/** The findings of axe, as lines. */
-const violations = (found: unknown): ReadonlyArray<string> => {
-  const { violations: list } = found as {
-    readonly violations: ReadonlyArray<{
-      readonly id: string
-      readonly nodes: ReadonlyArray<{ readonly html: string }>
-    }>
-  }
-  return list.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
-}

@@ -1,6 +1,6 @@
 /** The view of the log, with a script that logs. */
 import { expect, it } from "vitest"
-import type { RepositoryFixture } from "../../../test/fixtures/repository.ts"
+import type { RepositoryFixture } from "../fixtures/repository.ts"
 import { inBrowser } from "./Page.fixture.ts"
 import { serve } from "./Serve.fixture.ts"
 

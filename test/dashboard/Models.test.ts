@@ -1,6 +1,6 @@
 /** The views of the models, with a repository under explicit control. */
 import { expect, it } from "vitest"
-import type { RepositoryFixture } from "../../../test/fixtures/repository.ts"
+import type { RepositoryFixture } from "../fixtures/repository.ts"
 import { inBrowser } from "./Page.fixture.ts"
 import { serve } from "./Serve.fixture.ts"
 
