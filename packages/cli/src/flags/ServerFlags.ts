@@ -29,8 +29,8 @@ export const flags = {
   log: LogFlags.flags,
   trace: TraceFlags.flags,
   metrics: MetricsFlags.flags,
-  ignored: TritonFlags.ignored,
   cache: CacheFlags.flags,
+  ignored: TritonFlags.ignored,
   refused: TritonFlags.refused,
 }
 
