@@ -8,7 +8,7 @@ import { chromium, type Page } from "playwright-core"
 import sharp from "sharp"
 import { command, nereid, Program } from "../../test/Program.ts"
 
-const size = { width: 1200, height: 860 }
+const width = 1200
 
 /** Seconds of load before the pictures. */
 const seconds = 45
@@ -39,8 +39,13 @@ const browser = await chromium.launch({
   args: ["--no-sandbox"],
 })
 
-const take = async (name: string, view: string, prepare: (page: Page) => Promise<unknown>): Promise<void> => {
-  const page = await browser.newPage({ viewport: size })
+const take = async (
+  name: string,
+  view: string,
+  height: number,
+  prepare: (page: Page) => Promise<unknown>,
+): Promise<void> => {
+  const page = await browser.newPage({ viewport: { width, height } })
   await page.goto(`${origin}/${view}`)
   await page.locator("h1").waitFor()
   await prepare(page)
@@ -54,8 +59,22 @@ const take = async (name: string, view: string, prepare: (page: Page) => Promise
 }
 
 try {
-  await take("models", "#/models", (page) => page.getByRole("link", { name: "words" }).waitFor())
-  await take("live", "#/live?seconds=30", () => new Promise((resolve) => setTimeout(resolve, seconds * 1000)))
+  await take("models", "#/models", 600, (page) => page.getByRole("link", { name: "words" }).waitFor())
+  await take("try", "#/models/digits/1", 1300, async (page) => {
+    const canvas = page.locator("canvas").first()
+    const box = await canvas.boundingBox()
+    if (box === null) throw new Error("There is nothing to draw on")
+    const at = (x: number, y: number) => [box.x + x * box.width, box.y + y * box.height] as const
+    // A seven.
+    await page.mouse.move(...at(0.28, 0.25))
+    await page.mouse.down()
+    await page.mouse.move(...at(0.72, 0.25), { steps: 12 })
+    await page.mouse.move(...at(0.45, 0.8), { steps: 12 })
+    await page.mouse.up()
+    await page.getByRole("button", { name: "Run", exact: true }).click()
+    await page.getByRole("heading", { name: "logits" }).or(page.getByText("in the server")).first().waitFor()
+  })
+  await take("live", "#/live?seconds=30", 860, () => new Promise((resolve) => setTimeout(resolve, seconds * 1000)))
 } finally {
   over.abort()
   await Promise.all(callers)

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs"
 import * as FlagKind from "./FlagKind.ts"
 
 /** A setting of a cache, `redis,host=localhost`. */
-interface CacheSetting {
+export interface CacheSetting {
   readonly cache: "local" | "redis"
   readonly name: string
   readonly value: string
