@@ -60,6 +60,7 @@ inBrowser("models of a repository", start, ({ open }) => {
     const page = await open("#/models/pipe/1")
     const graph = page.getByRole("group", { name: "Graph of the ensemble" })
     await graph.waitFor()
+    await page.getByText("ensemble of other models, of a model repository").waitFor()
     expect((await graph.locator(".column").allInnerTexts()).map((text) => text.split("\n"))).toEqual([
       ["request", "IN"],
       ["IN", "one", "MIDDLE"],
@@ -68,7 +69,7 @@ inBrowser("models of a repository", start, ({ open }) => {
     ])
     await graph.getByRole("link", { name: "one" }).click()
     await page.getByText("with a delay of up to 0.5 ms").waitFor()
-    await page.getByText("ONNX file", { exact: true }).waitFor()
+    await page.getByText("ONNX file, of a model repository").waitFor()
   })
 
   it("are loaded and unloaded after a confirmation", async () => {

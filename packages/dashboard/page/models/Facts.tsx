@@ -1,10 +1,13 @@
 /** How a model runs: its batches, instances and the rest of its configuration. */
+import type { ModelSource } from "../../src/live/LiveModel.ts"
 import type { Model } from "../api/Model.ts"
 import type { ModelConfig } from "../api/Protocol.ts"
+import { liveModel } from "../live/stream.ts"
 
-export const Facts = ({ model: { config, decoupled, maxBatchSize } }: { readonly model: Model }) => {
+export const Facts = ({ model: { name, version, config, decoupled, maxBatchSize } }: { readonly model: Model }) => {
+  const running = liveModel(name, version)?.running
   const facts: ReadonlyArray<readonly [string, string]> = [
-    ["Source", sourceOf(config)],
+    ["Source", running === undefined ? configuredSource(config) : sources[running.source](running.origin)],
     ["Batches", batchesOf(config, maxBatchSize)],
     ["Instances", instancesOf(config)],
     ["Responses", decoupled ? "any number to a request, as a stream" : "one to a request"],
@@ -28,10 +31,22 @@ export const Facts = ({ model: { config, decoupled, maxBatchSize } }: { readonly
   )
 }
 
-const sourceOf = ({ platform, backend }: ModelConfig): string => {
+const where = { code: "in code", repository: "of a model repository" } as const
+
+/** Sources as the live data names them. */
+const sources: Readonly<Record<ModelSource, (origin: keyof typeof where) => string>> = {
+  code: () => "code",
+  onnx: (origin) => `ONNX file, ${where[origin]}`,
+  script: () => "script of a model repository",
+  ensemble: (origin) => `ensemble of other models, ${where[origin]}`,
+  remote: () => "another server",
+}
+
+/** The source without live data, which does not tell code, scripts and other servers apart. */
+const configuredSource = ({ platform, backend }: ModelConfig): string => {
   if (platform === "ensemble") return "ensemble of other models"
   if (backend === "onnxruntime") return "ONNX file"
-  if (backend === "nereid") return "code"
+  if (backend === "nereid") return "code or a script"
   return backend || platform
 }
 
