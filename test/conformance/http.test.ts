@@ -4,8 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
-import type { HttpCase, HttpExpected } from "./Case.ts"
+import type { HttpCase } from "./Case.ts"
 import { binary } from "./cases/binary.ts"
 import { extensionsHttp } from "./cases/extensions.ts"
 import { generate } from "./cases/generate.ts"
@@ -22,38 +21,12 @@ import { decoupledHttp } from "./cases/streams.ts"
 import { traceHttp } from "./cases/trace.ts"
 import { transport } from "./cases/transport.ts"
 import { Connections } from "./Connections.ts"
-import { type HttpReply, HttpConnection } from "./HttpConnection.ts"
+import { compare } from "./HttpComparison.ts"
+import { HttpConnection } from "./HttpConnection.ts"
 import { isSayable } from "./HttpOverHttp2.ts"
-import { missing } from "./PartialMatch.ts"
 import { within } from "./within.ts"
 
 type Connected = Connections["Service"]
-
-const fits = (actual: string | undefined, expected: string | RegExp | undefined): boolean =>
-  expected instanceof RegExp ? actual !== undefined && expected.test(actual) : actual === expected
-
-const compare = ({ status, headers, body }: HttpReply, expected: HttpExpected): ReadonlyArray<string> => {
-  const found: Array<string> = []
-  const text = body.toString()
-  if (status !== expected.status) found.push(`status ${status}, expected ${expected.status}: ${text.slice(0, 300)}`)
-  const expectedHeaders = { ...expected.headers, ...(expected.tag === undefined ? {} : { [tagHeader]: expected.tag }) }
-  for (const [name, value] of Object.entries(expectedHeaders)) {
-    const actual = headers.get(name)
-    if (!fits(actual, value)) found.push(`${name}: ${actual}, expected ${String(value)}`)
-  }
-  if (expected.body !== undefined && !fits(text, expected.body))
-    found.push(`body ${text}, expected ${String(expected.body)}`)
-  if (expected.shows !== undefined) found.push(...missing(expected.shows, JSON.parse(text)))
-  if (expected.error !== undefined) {
-    const response: unknown = JSON.parse(text)
-    const [[key, error] = [], ...others] = Object.entries(response ?? {})
-    if (key !== "error" || others.length > 0 || typeof error !== "string" || !fits(error, expected.error)) {
-      found.push(`body ${text}, expected the error ${String(expected.error)}`)
-    }
-    if (headers.get("content-type") !== "application/json") found.push(`an error as ${headers.get("content-type")}`)
-  }
-  return found
-}
 
 const differences = async (connections: Connections["Service"], one: HttpCase): Promise<ReadonlyArray<string>> => {
   const { server = "normal", port = "http" } = one
