@@ -438,7 +438,7 @@ export const misspeltRows = Model.streamBatch(Scaled, ({ X }) => [{ y: X }])
 export const noIterable = Model.streamBatch(Scaled, ({ X }) => ({ Y: X }))
 
 // @ts-expect-error streams have no cache
-export const cachedStream = Model.streamBatch(Scaled, ({ X }) => [{ Y: X }], { responseCache: true })
+export const cachedStream = () => Model.streamBatch(Scaled, ({ X }) => [{ Y: X }], { responseCache: true })
 
 // @ts-expect-error the rows are no sample
 export const noSample = Model.streamBatch(Scaled, ({ X }) => [{ Y: X.shape satisfies readonly [2] }])
