@@ -111,7 +111,8 @@ export const make = (): ProtocolSchemas => {
       "TraceSettings",
       object(traceSettings, ["trace_level", "trace_rate", "trace_count", "trace_mode"]),
     ),
-    traceChanges: add("TraceChanges", { ...object(nullable(traceChanges), []), additionalProperties: false }),
+    // Triton ignores unknown settings of traces, but not those of the log.
+    traceChanges: add("TraceChanges", object(nullable(traceChanges), [])),
     schemas: components.schemas,
   }
 }
