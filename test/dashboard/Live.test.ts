@@ -72,10 +72,46 @@ inBrowser("the live view", start, ({ open, origin }) => {
     await page.reload()
     await page.getByRole("button", { name: "Continue" }).waitFor()
     expect(await page.getByRole("combobox", { name: /^Model/ }).inputValue()).toBe("twice/1")
-    await page.getByRole("button", { name: "Continue" }).click()
+    await fact(page, "Requests").getByText(/^\d+,/).waitFor()
     const { 0: count = "" } = before.split(",")
+    await infer(1)
+    await page.getByRole("button", { name: "Continue" }).click()
     await fact(page, "Requests")
-      .getByText(new RegExp(`^${Number(count) + 1},`))
+      .getByText(new RegExp(`^${Number(count) + 2},`))
       .waitFor()
+  })
+
+  it("makes the page poll the index only while live data does not flow", async () => {
+    const page = await open("#/live", { expected: /status of 404/ })
+    let reads = 0
+    page.on("request", (request) => void (reads += Number(request.url().endsWith("/v2/repository/index"))))
+    await page.clock.install()
+    const opened = async () => {
+      await page.reload()
+      await page.getByText("Waiting for live data…").waitFor({ state: "detached" })
+    }
+    await opened()
+    reads = 0
+    await page.clock.runFor(30_000)
+    await page.evaluate("fetch('/v2').then(({ status }) => status)")
+    // The first message of live data makes the page read the index once.
+    expect(reads).toBeLessThanOrEqual(1)
+    await page.route("**/live", (route) => route.fulfill({ status: 404 }))
+    await opened()
+    reads = 0
+    await page.clock.runFor(30_000)
+    await expect.poll(() => reads).toBeGreaterThan(5)
+  })
+
+  it("says why the server refuses live data for now, and tries again", async () => {
+    const page = await open("#/models", { expected: /status of 503/ })
+    const busy = "64 viewers have this stream open, no more are allowed"
+    await page.route("**/live", (route) => route.fulfill({ status: 503, body: busy }))
+    await page.goto(`${origin()}/#/live`)
+    await page.reload()
+    await page.getByText(busy).waitFor()
+    await page.unroute("**/live")
+    await page.getByRole("heading", { name: "Process", exact: true }).waitFor()
+    expect(await page.getByText(busy).count()).toBe(0)
   })
 })

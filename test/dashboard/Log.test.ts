@@ -4,7 +4,10 @@ import type { RepositoryFixture } from "../fixtures/repository.ts"
 import { inBrowser } from "./Page.fixture.ts"
 import { serve } from "./Serve.fixture.ts"
 
-const hostile = `<script>document.title = "taken"</script>`
+const hostile = `<script>document.title = "taken"</script>\u202e`
+
+/** The character that reverses the text behind it is visible, and has no effect. */
+const shown = hostile.replace("\u202e", String.raw`\u202e`)
 
 const script = `export default {
   initialize: ({ logger }) => logger.warn(${JSON.stringify(hostile)}),
@@ -29,7 +32,7 @@ inBrowser(
 
     it("shows lines as text, with their level, and filters them", async () => {
       const page = await open("#/log")
-      const line = page.getByRole("listitem").filter({ hasText: hostile })
+      const line = page.getByRole("listitem").filter({ hasText: shown })
       await line.getByText("WARN").waitFor()
       expect(await page.title()).toBe("Log – Nereid")
       await page.getByRole("searchbox", { name: "Filter" }).fill("document.title")
@@ -46,6 +49,22 @@ inBrowser(
       await page.getByRole("searchbox", { name: "Filter" }).fill("/v2/models/none/ready")
       await fetch(`${origin()}/v2/models/none/ready`)
       await page.locator("ol.log li").first().waitFor()
+    })
+
+    it("keeps its pause in the link, and shows the first lines of a view that is opened paused", async () => {
+      const page = await open("#/log?paused=true")
+      await page.getByRole("listitem").filter({ hasText: shown }).waitFor()
+      const count = await page.locator("ol.log li").count()
+      await fetch(`${origin()}/v2/logging`, { method: "POST", body: '{"log_verbose_level":1}' })
+      await fetch(`${origin()}/v2/models/paused/ready`)
+      const other = await open("#/log")
+      await other.getByText("/v2/models/paused/ready").first().waitFor()
+      expect(await page.locator("ol.log li").count()).toBe(count)
+      await page.getByRole("button", { name: "Continue" }).click()
+      await page.getByText("/v2/models/paused/ready").first().waitFor()
+      expect(new URL(page.url()).hash).toBe("#/log")
+      await page.getByRole("button", { name: "Pause" }).click()
+      expect(new URL(page.url()).hash).toBe("#/log?paused=true")
     })
 
     it("switches the levels of the server", async () => {

@@ -45,6 +45,8 @@ inBrowser("models of a repository", start, ({ open }) => {
     expect(texts[1]).toContain(hostile)
     expect(await page.getByText("6 models, 2 failed").count()).toBe(1)
     expect(await page.locator("img").count()).toBe(0)
+    await rows.filter({ hasText: "spare" }).getByText("○ not loaded").waitFor()
+    await rows.filter({ hasText: "pipe" }).getByText("ensemble, batches of up to 8").waitFor()
   })
 
   it("are filtered, and the link keeps the filter", async () => {
@@ -106,11 +108,33 @@ inBrowser("models of a repository", start, ({ open }) => {
     await page.getByText("up to 3 rows").waitFor()
   })
 
-  it("have no buttons to load and unload where the server does not allow it", async () => {
-    const page = await open("#/models/one/1")
-    await page.getByRole("button", { name: "Unload…" }).waitFor()
+  it("have a view that says when the server has none of the name", async () => {
+    const page = await open("#/models/nothing/1")
+    await page.getByText("The server has no such model.").waitFor()
+    expect(await page.getByRole("button").count()).toBe(0)
   })
 })
+
+inBrowser(
+  "models in code beside a repository under explicit control",
+  () =>
+    serve(
+      (repository) => repository.adding("one", 1, 1),
+      "examples/add-sub/server.ts",
+      "--model-control-mode=explicit",
+      "--load-model=one",
+    ),
+  ({ open }) => {
+    it("have no buttons to load and unload", async () => {
+      const page = await open("#/models/one/1")
+      await page.getByRole("button", { name: "Unload…" }).waitFor()
+      await page.getByRole("link", { name: "Models", exact: true }).first().click()
+      await page.getByRole("link", { name: "add_sub" }).click()
+      await page.getByRole("button", { name: "Run" }).waitFor()
+      expect(await page.getByRole("button", { name: /load/i }).count()).toBe(0)
+    })
+  },
+)
 
 const many = (repository: RepositoryFixture) => {
   for (let model = 0; model < 300; model++) repository.adding(`model_${String(model).padStart(3, "0")}`, 1, 0)

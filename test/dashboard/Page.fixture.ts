@@ -2,13 +2,14 @@
  * The page in a real browser, for tests: finds Chromium, starts it and a server with the page, and opens tabs. A test
  * fails if one of its tabs logs an error, violates the Content-Security-Policy, or sends a request to another origin.
  */
-import { accessSync, constants } from "node:fs"
-import { delimiter, join } from "node:path"
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
 import { afterAll, afterEach, beforeAll, describe, expect } from "vitest"
+import { browserProgram } from "./BrowserProgram.fixture.ts"
 
 /** A server whose HTTP port has the page at `/`, such as that of `Server.start` with `dashboard: true`. */
 export interface PageServer {
+  /** Whether the port has TLS. Tests accept any certificate. */
+  readonly hasTls?: boolean
   readonly http: { readonly port: number }
   readonly stop: () => Promise<unknown>
 }
@@ -21,28 +22,18 @@ export interface PageOptions extends BrowserContextOptions {
 export interface PageTests {
   /** Opens a view in a tab of its own, such as `#/models/digits/1`. The tab closes after the test. */
   readonly open: (view?: string, options?: PageOptions) => Promise<Page>
-  /** `http://127.0.0.1:1234`. */
+  /** `http://127.0.0.1:1234`, or with `https`. */
   readonly origin: () => string
 }
 
 /** The names that Linux distributions and Google give to Chromium's program. */
-const names = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"]
-
-const isProgram = (file: string): boolean => {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** Path of Chromium: the environment variable CHROMIUM, or the first of the usual names on the PATH. */
-const executable: string | undefined =
-  process.env["CHROMIUM"] ??
-  names
-    .flatMap((name) => (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, name)))
-    .find(isProgram)
+const executable = browserProgram("CHROMIUM", [
+  "chromium",
+  "chromium-browser",
+  "google-chrome-stable",
+  "google-chrome",
+  "chrome",
+])
 
 /** Declares tests in a browser; without a browser, skips them with a line that says so. */
 export const inBrowser = (title: string, start: () => Promise<PageServer>, tests: (page: PageTests) => void): void => {
@@ -70,10 +61,10 @@ export const inBrowser = (title: string, start: () => Promise<PageServer>, tests
       expect(problems.splice(0)).toEqual([])
     })
 
-    const origin = () => `http://127.0.0.1:${server?.http.port}`
+    const origin = () => `${server?.hasTls === true ? "https" : "http"}://127.0.0.1:${server?.http.port}`
     const open: PageTests["open"] = async (view = "", { expected, ...options } = {}) => {
       if (browser === undefined) throw new Error("the browser has not started")
-      const context = await browser.newContext(options)
+      const context = await browser.newContext({ ignoreHTTPSErrors: server?.hasTls === true, ...options })
       const page = await context.newPage()
       page.setDefaultTimeout(15_000)
       watch(page, origin(), (problem) => {

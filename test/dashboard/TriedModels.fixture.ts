@@ -93,7 +93,13 @@ export class Countdown extends Model.Service<Countdown>()("countdown", {
   outputs: { N: Tensor.scalar("INT32") },
 }) {}
 
-export const tried = [Hostile, Order, Options, Twice, Colours, Mirror, Strict, Countdown] as const
+/** Streams numbers of 16 bits. */
+export class Halves extends Model.Service<Halves>()("halves", {
+  inputs: { x: Tensor.scalar("INT32") },
+  outputs: { half: Tensor.BF16(1) },
+}) {}
+
+export const tried = [Hostile, Order, Options, Twice, Colours, Mirror, Strict, Countdown, Halves] as const
 
 export const triedLive = Layer.mergeAll(
   Model.each(Hostile, ({ KIND }) => {
@@ -126,6 +132,7 @@ export const triedLive = Layer.mergeAll(
   Model.each(Strict, ({ TEXT }) =>
     TEXT.length > 5 ? Effect.fail(new TooLong({ limit: 5, text: TEXT })) : Effect.succeed({ LENGTH: TEXT.length }),
   ),
+  Model.stream(Halves, () => Stream.empty),
   Model.stream(Countdown, ({ FROM }) =>
     Stream.range(1, FROM).pipe(
       Stream.rechunk(1),

@@ -49,6 +49,22 @@ inBrowser("the form of a model", startTried, ({ open }) => {
     await page.getByRole("alert").filter({ hasText: "parameter temperature: must be at most 2" }).waitFor()
   })
 
+  it("sends what was typed within the same frame", async () => {
+    const page = await open("#/models/countdown/1")
+    await page.getByLabel(/^FROM/).focus()
+    await page.evaluate(`(async () => {
+      const field = document.activeElement
+      await new Promise(requestAnimationFrame)
+      field.value = "2"
+      field.dispatchEvent(new InputEvent("input", { bubbles: true }))
+      const { port1, port2 } = new MessageChannel()
+      port1.postMessage("")
+      await new Promise((resolve) => (port2.onmessage = resolve))
+      field.form.requestSubmit()
+    })()`)
+    await page.getByText("Response 2, after").waitFor()
+  })
+
   it("makes a form of a JSON Schema", async () => {
     const page = await open("#/models/order/1")
     await page.getByLabel("customer").fill('Ann "A" O\'Neil')
@@ -158,7 +174,7 @@ inBrowser("the form of a model", startTried, ({ open }) => {
         controls: "nul\u2400 bell\u2407 escape\u241b[31m delete\u2421",
       }
       expect(shown).toBe(expected[kind])
-      expect(await output(page, "CLASS").locator("bdi").textContent()).toBe("<img src=x onerror=alert(1)>")
+      expect(await output(page, "CLASS").locator(".figure bdi").textContent()).toBe("<img src=x onerror=alert(1)>")
       expect(await page.locator(".answer img, .answer script").count()).toBe(0)
       expect(await page.title()).toBe("hostile – Nereid")
     })
@@ -187,6 +203,12 @@ inBrowser("the form of a model", startTried, ({ open }) => {
     expect(await failure(page).textContent()).toContain("the end")
     await page.getByText("Response 3, after").waitFor()
     expect(await output(page, "N").locator(".figure").textContent()).toBe("3")
+  })
+
+  it("tells why HTTP has no stream of 16-bit floats", async () => {
+    const page = await open("#/models/halves/1")
+    await page.getByText("JSON has no form for the BF16 of half. Clients call it over gRPC.").waitFor()
+    expect(await page.getByRole("button", { name: "Run" }).count()).toBe(0)
   })
 
   it("shows bytes as what they are: a picture, JSON, text or bytes", async () => {

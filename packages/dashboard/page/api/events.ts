@@ -4,8 +4,10 @@ import { send } from "./http.ts"
 import { Refusal } from "./Refusal.ts"
 
 export interface Messages {
-  /** Why the server refuses the stream; undefined while it is open, or the page tries again. */
+  /** Why the server refuses the stream; undefined while messages arrive, and while the server does not answer. */
   readonly problem: Signal<Refusal | undefined>
+  /** Whether the stream is open, and its first message has arrived. */
+  readonly isFlowing: Signal<boolean>
   /** Opens the stream, if it is not open. It stays open as long as the page. Asks for no secret if `isQuiet`. */
   readonly open: (isQuiet?: boolean) => void
 }
@@ -16,24 +18,32 @@ const retryMillis = 1_000
 /** Longest event, in characters. */
 const maxEvent = 64 * 1024 * 1024
 
+/** Whether a later attempt fails as well, unless the user does something about it. */
+export const isFinal = ({ status }: Refusal): boolean => status === 403 || status === 404
+
 /** `path` is below the path of the page. */
 export const messages = <A>(path: string, receive: (message: A) => void): Messages => {
   const problem = signal<Refusal | undefined>(undefined)
+  const isFlowing = signal(false)
   let isOpen = false
   const read = async (isQuiet: boolean) => {
     for (;;) {
       try {
         const response = await send(new URL(path.replace(/^\//, ""), document.baseURI).pathname, {}, isQuiet)
         problem.value = undefined
-        for await (const data of events(response)) receive(JSON.parse(data))
+        for await (const data of events(response)) {
+          receive(JSON.parse(data))
+          isFlowing.value = true
+        }
       } catch (error) {
         const refusal = Refusal.of(error)
-        // Nothing changes until the user does something about it.
-        if (refusal.status === 403 || refusal.status === 404) {
-          problem.value = refusal
+        problem.value = refusal.status === 0 ? undefined : refusal
+        if (isFinal(refusal)) {
           isOpen = false
           return
         }
+      } finally {
+        isFlowing.value = false
       }
       await new Promise((resolve) => setTimeout(resolve, retryMillis))
     }
@@ -44,7 +54,7 @@ export const messages = <A>(path: string, receive: (message: A) => void): Messag
     problem.value = undefined
     void read(isQuiet)
   }
-  return { problem, open }
+  return { problem, isFlowing, open }
 }
 
 /** The data of the events of a response. */

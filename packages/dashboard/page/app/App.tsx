@@ -1,5 +1,5 @@
 /** The page: navigation, what concerns all views, and the view of the route. */
-import { useEffect, useRef } from "preact/hooks"
+import { useLayoutEffect, useRef } from "preact/hooks"
 import { Connection } from "./Connection.tsx"
 import { link, route } from "./route.ts"
 import { SecretQuestion } from "./SecretQuestion.tsx"
@@ -10,7 +10,7 @@ export const App = () => {
   const view = viewOf(parts)
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${view.title} – Nereid`
     // Screen readers and keyboards go on at the new view, but for the one that the page opens with.
     if (!isFirst.current) main.current?.focus({ preventScroll: true })

@@ -2,6 +2,7 @@
 import type { Advice } from "../../src/live/Advice.ts"
 import { link } from "../app/route.ts"
 import type { Subject } from "./Series.ts"
+import { ModelText } from "../parts/ModelText.tsx"
 
 export interface AdviceListProps {
   readonly advice: ReadonlyArray<Advice>
@@ -21,7 +22,9 @@ export const AdviceList = ({ advice, subject }: AdviceListProps) => {
             {model !== undefined && (
               <>
                 {" of "}
-                <a href={link(["models", model, ...(version === "" ? [] : [version])])}>{model}</a>
+                <a href={link(["models", model, ...(version === "" ? [] : [version])])}>
+                  <ModelText text={model} />
+                </a>
               </>
             )}
             : {text} <span class="option">Option:</span> <code>{option}</code>{" "}

@@ -100,6 +100,7 @@ const optionsOf = (
         ...axis,
         values: (_, ticks) => ticks.map((tick) => new Date(tick * 1000).toLocaleTimeString("en-GB")),
         space: 90,
+        size: 28,
       },
       { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => format(tick)) },
     ],

@@ -3,6 +3,7 @@ import type { LiveStep } from "../../src/live/LiveStep.ts"
 import { link } from "../app/route.ts"
 import { duration, number } from "./Numbers.ts"
 import { activeModels, modelSteps, type Subject, totals } from "./Series.ts"
+import { ModelText } from "../parts/ModelText.tsx"
 
 /** Rows that are computed each second. */
 const maxRows = 50
@@ -51,7 +52,10 @@ const Load = ({ steps, subject }: { readonly steps: ReadonlyArray<LiveStep>; rea
   return (
     <tr>
       <th scope="row">
-        <a href={link(["live"], { model: `${name}/${version}` })}>{name}</a> <small>{version}</small>
+        <a href={link(["live"], { model: `${name}/${version}` })}>
+          <ModelText text={name} />
+        </a>{" "}
+        <small>{version}</small>
       </th>
       {cells.map((cell, position) => (
         // oxlint-disable-next-line react/no-array-index-key

@@ -3,6 +3,8 @@ import { useState } from "preact/hooks"
 import type { SlowRequest } from "../../src/live/SlowRequest.ts"
 import { clock, duration } from "./Numbers.ts"
 import type { Subject } from "./Series.ts"
+import { ModelText } from "../parts/ModelText.tsx"
+import { visible } from "../parts/VisibleText.ts"
 
 export interface SlowRequestsProps {
   readonly slow: ReadonlyArray<SlowRequest>
@@ -61,9 +63,9 @@ const Row = ({ request, longest }: { readonly request: SlowRequest; readonly lon
     <tr>
       <td>{clock(time)}</td>
       <th scope="row">
-        {name} <small>{version}</small>
+        <ModelText text={name} /> <small>{version}</small>
       </th>
-      <td>{id}</td>
+      <td>{visible(id)}</td>
       <td>{outcome}</td>
       <td class="number">{batch === 0 ? "–" : batch}</td>
       <td class="number">{duration(millis)}</td>

@@ -1,14 +1,15 @@
-/** Selects the model and the time that the view shows, and pauses it. The address keeps the selection. */
+/** Selects the model and the time that the view shows, and pauses it. The address keeps all of them. */
 import type { LiveStep } from "../../src/live/LiveStep.ts"
 import { setQuery } from "../app/route.ts"
+import { PauseButton } from "../parts/Pause.tsx"
 import { activeModels, type Subject } from "./Series.ts"
 import { models } from "./stream.ts"
+import { visible } from "../parts/VisibleText.ts"
 
 export interface ToolbarProps {
   readonly steps: ReadonlyArray<LiveStep>
   readonly subject: Subject | undefined
   readonly seconds: number
-  readonly isPaused: boolean
 }
 
 const windows = [
@@ -20,7 +21,7 @@ const windows = [
 
 const keyOf = ({ name, version }: Subject): string => `${name}/${version}`
 
-export const Toolbar = ({ steps, subject, seconds, isPaused }: ToolbarProps) => {
+export const Toolbar = ({ steps, subject, seconds }: ToolbarProps) => {
   // Busy models first, then those without requests.
   const subjects = new Map(activeModels(steps).map((other) => [keyOf(other), other]))
   for (const model of models.value) if (model.running !== undefined) subjects.set(keyOf(model), model)
@@ -36,7 +37,7 @@ export const Toolbar = ({ steps, subject, seconds, isPaused }: ToolbarProps) => 
           <option value="">all models</option>
           {[...subjects].map(([key, { name, version }]) => (
             <option key={key} value={key}>
-              {name}, version {version}
+              {visible(name)}, version {version}
             </option>
           ))}
         </select>
@@ -51,14 +52,7 @@ export const Toolbar = ({ steps, subject, seconds, isPaused }: ToolbarProps) => 
           ))}
         </select>
       </label>
-      <button
-        type="button"
-        class="plain"
-        aria-pressed={isPaused}
-        onClick={() => setQuery("paused", isPaused ? undefined : "true")}
-      >
-        {isPaused ? "Continue" : "Pause"}
-      </button>
+      <PauseButton />
     </div>
   )
 }

@@ -43,5 +43,4 @@ const receive = (message: LiveMessage): void => {
 export const liveModel = (name: string, version: string): LiveModel | undefined =>
   models.value.find((model) => model.name === name && (version === "" || model.version === version))
 
-/** Why there is no live data and will be none; undefined while the page has data or tries again. */
-export const { problem, open: openLive } = messages(livePath, receive)
+export const stream = messages(livePath, receive)

@@ -1,44 +1,28 @@
 /** The last lines of the server's log, with a filter and the levels that the server writes. */
-import { useEffect, useState } from "preact/hooks"
+import { useEffect } from "preact/hooks"
 import type { LogLevel, LogLine } from "../../src/live/LogMessage.ts"
-import { askAgain } from "../api/secrets.ts"
 import { route, setQuery } from "../app/route.ts"
 import { clock } from "../live/Numbers.ts"
-import { Problem } from "../parts/Problem.tsx"
+import { PauseButton, usePaused } from "../parts/Pause.tsx"
+import { StreamProblem } from "../parts/StreamProblem.tsx"
 import { Levels } from "./Levels.tsx"
-import { lines, openLog, problem } from "./stream.ts"
+import { lines, stream } from "./stream.ts"
+import { ModelText } from "../parts/ModelText.tsx"
+import { visible } from "../parts/VisibleText.ts"
 
 const levels: ReadonlyArray<LogLevel> = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"]
 
 export const LogView = () => {
-  useEffect(() => openLog(), [])
+  useEffect(() => stream.open(), [])
   const { query } = route.value
   const filter = query.get("filter") ?? ""
   const lowest = levels.indexOf(levels.find((level) => level === query.get("level")) ?? "TRACE")
-  const [isPaused, setPaused] = useState(false)
-  const [kept, setKept] = useState(lines.value)
-  useEffect(() => {
-    if (!isPaused) setKept(lines.value)
-  }, [isPaused, lines.value])
+  const kept = usePaused(lines.value, stream.isFlowing.value)
   const shown = kept.filter((line) => levels.indexOf(line.level) >= lowest && matches(line, filter))
-  const refusal = problem.value
   return (
     <>
       <h1>Log</h1>
-      {refusal !== undefined && (
-        <>
-          <Problem title="The server gives this page no log." refusal={refusal} />
-          <button
-            type="button"
-            onClick={() => {
-              askAgain()
-              openLog()
-            }}
-          >
-            Try again
-          </button>
-        </>
-      )}
+      <StreamProblem title="The server gives this page no log." stream={stream} />
       <div class="bar">
         <label>
           Filter{" "}
@@ -58,9 +42,7 @@ export const LogView = () => {
             ))}
           </select>
         </label>
-        <button type="button" class="plain" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
-          {isPaused ? "Continue" : "Pause"}
-        </button>
+        <PauseButton />
       </div>
       <Levels />
       <ol class="log" tabIndex={0} aria-label="Lines of the log, the newest first">
@@ -79,8 +61,22 @@ const matches = ({ text, model = "", requestId = "" }: LogLine, filter: string):
 const Line = ({ line: { time, level, text, model, requestId, annotations } }: { readonly line: LogLine }) => (
   <li class={level.toLowerCase()}>
     <span class="quiet">{clock(time)}</span> <strong>{level}</strong>{" "}
-    {model !== undefined && <span class="tag">{model}</span>}
-    {requestId !== undefined && <span class="tag">request {requestId}</span>} <span class="text">{text}</span>
-    {annotations !== undefined && <span class="quiet"> {JSON.stringify(annotations)}</span>}
+    {model !== undefined && (
+      <span class="tag">
+        <ModelText text={model} />
+      </span>
+    )}
+    {requestId !== undefined && (
+      <span class="tag">
+        request <ModelText text={requestId} />
+      </span>
+    )}{" "}
+    <span class="text">{visible(text)}</span>
+    {Object.entries(annotations ?? {}).map(([name, value]) => (
+      <span key={name} class="quiet">
+        {" "}
+        {visible(`${name}=${String(value)}`)}
+      </span>
+    ))}
   </li>
 )

@@ -10,4 +10,4 @@ const receive = ({ type, lines: received }: LogMessage): void => {
   lines.value = type === "opening" ? received : [...lines.value, ...received].slice(-maxLogLines)
 }
 
-export const { problem, open: openLog } = messages(logPath, receive)
+export const stream = messages(logPath, receive)

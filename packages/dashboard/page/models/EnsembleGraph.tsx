@@ -3,6 +3,8 @@ import type { Model } from "../api/Model.ts"
 import type { EnsembleStep } from "../api/Protocol.ts"
 import { link } from "../app/route.ts"
 import { columns } from "./GraphLayout.ts"
+import { ModelText } from "../parts/ModelText.tsx"
+import { visible } from "../parts/VisibleText.ts"
 
 export interface EnsembleGraphProps {
   readonly model: Model
@@ -14,7 +16,7 @@ export const EnsembleGraph = ({ model: { inputs, outputs }, steps }: EnsembleGra
     <div class="column">
       <div class="node">
         <strong>request</strong>
-        <span>{inputs.map(({ name }) => name).join(", ")}</span>
+        <span>{namesOf(inputs)}</span>
       </div>
     </div>
     {columns(
@@ -31,11 +33,14 @@ export const EnsembleGraph = ({ model: { inputs, outputs }, steps }: EnsembleGra
     <div class="column">
       <div class="node">
         <strong>response</strong>
-        <span>{outputs.map(({ name }) => name).join(", ")}</span>
+        <span>{namesOf(outputs)}</span>
       </div>
     </div>
   </div>
 )
+
+const namesOf = (fields: ReadonlyArray<{ readonly name: string }>): string =>
+  visible(fields.map(({ name }) => name).join(", "))
 
 const Step = ({
   step: { model_name: name, input_map: inputs, output_map: outputs },
@@ -43,8 +48,10 @@ const Step = ({
   readonly step: EnsembleStep
 }) => (
   <div class="node">
-    <span class="takes">{Object.values(inputs).join(", ")}</span>
-    <a href={link(["models", name])}>{name}</a>
-    <span class="gives">{Object.values(outputs).join(", ")}</span>
+    <span class="takes">{visible(Object.values(inputs).join(", "))}</span>
+    <a href={link(["models", name])}>
+      <ModelText text={name} />
+    </a>
+    <span class="gives">{visible(Object.values(outputs).join(", "))}</span>
   </div>
 )

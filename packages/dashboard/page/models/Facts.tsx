@@ -3,6 +3,7 @@ import type { ModelSource } from "../../src/live/LiveModel.ts"
 import type { Model } from "../api/Model.ts"
 import type { ModelConfig } from "../api/Protocol.ts"
 import { liveModel } from "../live/stream.ts"
+import { visible } from "../parts/VisibleText.ts"
 
 export const Facts = ({ model: { name, version, config, decoupled, maxBatchSize } }: { readonly model: Model }) => {
   const running = liveModel(name, version)?.running
@@ -25,10 +26,22 @@ export const Facts = ({ model: { name, version, config, decoupled, maxBatchSize 
       </dl>
       <details>
         <summary>Whole configuration</summary>
-        <pre tabIndex={0}>{JSON.stringify(config, null, 2)}</pre>
+        <pre tabIndex={0}>{visible(JSON.stringify(config, null, 2))}</pre>
       </details>
     </>
   )
+}
+
+/** Source, batches and instances of a model in a few words; empty without live data. */
+export const runsAs = (name: string, version: string): string => {
+  const running = liveModel(name, version)?.running
+  if (running === undefined) return ""
+  const { source, maxBatchSize, instances } = running
+  return [
+    source === "onnx" ? "ONNX" : source,
+    ...(maxBatchSize === 0 ? [] : [`batches of up to ${maxBatchSize}`]),
+    ...(instances < 2 ? [] : [`${instances} instances`]),
+  ].join(", ")
 }
 
 const where = { code: "in code", repository: "of a model repository" } as const

@@ -1,5 +1,7 @@
 /** The inputs or outputs of a model. */
 import { type Field, typeOf } from "../api/Model.ts"
+import { ModelText } from "../parts/ModelText.tsx"
+import { visible } from "../parts/VisibleText.ts"
 
 export interface FieldTableProps {
   readonly title: string
@@ -19,11 +21,13 @@ export const FieldTable = ({ title, fields }: FieldTableProps) => (
     <tbody>
       {fields.map((field) => (
         <tr key={field.name}>
-          <th scope="row">{field.name}</th>
+          <th scope="row">
+            <ModelText text={field.name} />
+          </th>
           <td>
             <code>{typeOf(field)}</code>
           </td>
-          <td>{valueOf(field)}</td>
+          <td>{visible(valueOf(field))}</td>
         </tr>
       ))}
     </tbody>
@@ -33,9 +37,10 @@ export const FieldTable = ({ title, fields }: FieldTableProps) => (
 /** Labels that are listed; thousands would hide the rest of the page. */
 const maxLabels = 20
 
-const valueOf = ({ form, labels, optional }: Field): string => {
+const valueOf = ({ form, datatype, labels, optional }: Field): string => {
   const names = labels.slice(0, maxLabels).join(", ") + (labels.length > maxLabels ? `, … (${labels.length})` : "")
-  const value = { tensor: "tensor", scalar: "one number", label: "one of", text: "text", json: "JSON" }[form]
+  const tensor = datatype === "BYTES" ? "bytes" : "tensor"
+  const value = { tensor, scalar: "one number", label: "one of", text: "text", json: "JSON" }[form]
   const labelled = labels.length === 0 ? value : `${value}: ${names}`
   return optional ? `${labelled}, optional` : labelled
 }

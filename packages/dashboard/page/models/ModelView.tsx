@@ -1,22 +1,26 @@
 /** One version of a model: its state, its signature, how it runs, and a form to try it. */
 import type { Model } from "../api/Model.ts"
-import { index } from "../api/models.ts"
+import { index, indexProblem } from "../api/models.ts"
 import { link, route } from "../app/route.ts"
 import { Problem } from "../parts/Problem.tsx"
 import { useModel } from "../parts/useModel.ts"
 import { Try } from "../try/Try.tsx"
-import { canControl } from "./control.ts"
+import { canControlModel } from "./control.ts"
 import { EnsembleGraph } from "./EnsembleGraph.tsx"
 import { Facts } from "./Facts.tsx"
 import { FieldTable } from "./FieldTable.tsx"
 import { LoadModel } from "./LoadModel.tsx"
 import { State } from "./State.tsx"
 import { UnloadModel } from "./UnloadModel.tsx"
+import { ModelText } from "../parts/ModelText.tsx"
+import { visible } from "../parts/VisibleText.ts"
 
 export const ModelView = () => {
   const [, name = "", version = ""] = route.value.parts
-  const { model, problem } = useModel(name, version)
   const entry = index.value?.find((other) => other.name === name && (version === "" || other.version === version))
+  // Without the index, which may be restricted, the model itself tells whether it is there.
+  const isDescribed = index.value === undefined ? indexProblem.value !== undefined : entry?.state === "READY"
+  const { model, problem } = useModel(name, version, isDescribed)
   return (
     <>
       <p class="crumbs">
@@ -24,24 +28,23 @@ export const ModelView = () => {
       </p>
       <div class="bar">
         <h1>
-          {name} {version !== "" && <small>version {version}</small>}
+          <ModelText text={name} /> {version !== "" && <small>version {version}</small>}
         </h1>
         {entry !== undefined && <State entry={entry} />}
         <a href={link(["live"], { model: `${name}/${version}` })}>Live</a>
-        {canControl() && <LoadModel name={name} />}
-        {canControl() && entry?.state === "READY" && (
+        {entry !== undefined && canControlModel(name, version) && <LoadModel name={name} />}
+        {entry?.state === "READY" && canControlModel(name, version) && (
           <UnloadModel name={name} isEnsemble={model?.config.platform === "ensemble"} />
         )}
       </div>
       {entry?.state !== "READY" && entry?.reason !== undefined && entry.reason !== "" && (
         <div class="problem">
           <strong>Why it is not ready</strong>
-          <pre>{entry.reason}</pre>
+          <pre>{visible(entry.reason)}</pre>
         </div>
       )}
-      {problem !== undefined && entry?.state === "READY" && (
-        <Problem title="The model cannot be described." refusal={problem} />
-      )}
+      {index.value !== undefined && entry === undefined && <p>The server has no such model.</p>}
+      {problem !== undefined && <Problem title="The model cannot be described." refusal={problem} />}
       {model !== undefined && <Description model={model} />}
     </>
   )

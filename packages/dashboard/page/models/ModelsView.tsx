@@ -1,15 +1,21 @@
 /** All models of the server, failed ones first. */
-import { useState } from "preact/hooks"
-import { index, indexProblem } from "../api/models.ts"
+import { useEffect, useState } from "preact/hooks"
+import { index, indexProblem, refresh } from "../api/models.ts"
 import type { IndexEntry } from "../api/Protocol.ts"
+import { askAgain } from "../api/secrets.ts"
 import { link, route, setQuery } from "../app/route.ts"
 import { Problem } from "../parts/Problem.tsx"
 import { canControl } from "./control.ts"
+import { runsAs } from "./Facts.tsx"
 import { LoadModel } from "./LoadModel.tsx"
 import { Signature } from "./Signature.tsx"
 import { isFailed, State } from "./State.tsx"
+import { ModelText } from "../parts/ModelText.tsx"
+import { visible } from "../parts/VisibleText.ts"
 
 export const ModelsView = () => {
+  // Live data tells of models that change, but not of directories that appear in a repository.
+  useEffect(() => void refresh(), [])
   const entries = index.value
   const problem = indexProblem.value
   const filter = route.value.query.get("filter") ?? ""
@@ -17,11 +23,23 @@ export const ModelsView = () => {
     <>
       <h1>Models</h1>
       {problem !== undefined && problem.status !== 0 && (
-        <Problem title="The models cannot be listed." refusal={problem} />
+        <>
+          <Problem title="The models cannot be listed." refusal={problem} />
+          <button
+            type="button"
+            onClick={() => {
+              askAgain()
+              void refresh()
+            }}
+          >
+            Try again
+          </button>
+        </>
       )}
-      {entries === undefined ? (
+      {entries === undefined && (problem === undefined || problem.status === 0) && (
         <p aria-busy="true">Reading the models…</p>
-      ) : (
+      )}
+      {entries !== undefined && (
         <>
           <div class="bar">
             <label>
@@ -70,6 +88,7 @@ const ModelTable = ({ entries }: { readonly entries: ReadonlyArray<IndexEntry> }
             <th scope="col">Version</th>
             <th scope="col">State</th>
             <th scope="col">Signature</th>
+            <th scope="col">How it runs</th>
           </tr>
         </thead>
         <tbody>
@@ -94,15 +113,22 @@ const ModelRow = ({ entry }: { readonly entry: IndexEntry }) => {
   return (
     <tr>
       <th scope="row">
-        <a href={link(["models", name, ...(version === "" ? [] : [version])])}>{name}</a>
+        <a href={link(["models", name, ...(version === "" ? [] : [version])])}>
+          <ModelText text={name} />
+        </a>
       </th>
       <td>{version}</td>
       <td>
         <State entry={entry} />
       </td>
-      <td>
-        {entry.state === "READY" ? <Signature name={name} version={version} /> : <span class="reason">{reason}</span>}
+      <td class="wide">
+        {entry.state === "READY" ? (
+          <Signature name={name} version={version} />
+        ) : (
+          <span class="reason">{visible(reason)}</span>
+        )}
       </td>
+      <td class="quiet runs">{runsAs(name, version)}</td>
     </tr>
   )
 }

@@ -1,6 +1,7 @@
 /** The inputs and outputs of a model in one line. */
 import { type Field, typeOf } from "../api/Model.ts"
 import { useModel } from "../parts/useModel.ts"
+import { ModelText } from "../parts/ModelText.tsx"
 
 export const Signature = ({ name, version }: { readonly name: string; readonly version: string }) => {
   const { model, problem } = useModel(name, version)
@@ -19,7 +20,7 @@ const Fields = ({ fields }: { readonly fields: ReadonlyArray<Field> }) => (
     {fields.map((field, position) => (
       <span key={field.name}>
         {position > 0 && ", "}
-        {field.name} <code>{typeOf(field)}</code>
+        <ModelText text={field.name} /> <code>{typeOf(field)}</code>
       </span>
     ))}
   </>

@@ -11,6 +11,7 @@ const marks = {
   loading: "◌",
   unloading: "◌",
   unavailable: "○",
+  "not loaded": "○",
   unknown: "○",
 }
 
@@ -25,6 +26,9 @@ const wordOf = (entry: IndexEntry): keyof typeof marks => {
       return "unloading"
     case "UNAVAILABLE":
       return "unavailable"
+    // The repository has a directory of this name.
+    case undefined:
+      return "not loaded"
     default:
       return "unknown"
   }
@@ -33,7 +37,7 @@ const wordOf = (entry: IndexEntry): keyof typeof marks => {
 export const State = ({ entry }: { readonly entry: IndexEntry }) => {
   const word = wordOf(entry)
   return (
-    <span class={`state ${word}`}>
+    <span class={`state ${word.replace(" ", "-")}`}>
       <span aria-hidden="true">{marks[word]}</span> {word}
     </span>
   )

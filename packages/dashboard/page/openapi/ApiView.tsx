@@ -7,6 +7,7 @@ import { Problem } from "../parts/Problem.tsx"
 import { useTask } from "../parts/useTask.ts"
 import { byTag, type Document } from "./Document.ts"
 import { OperationView } from "./OperationView.tsx"
+import { visible } from "../parts/VisibleText.ts"
 
 export const ApiView = () => {
   const [document, setDocument] = useState<Document>()
@@ -18,7 +19,7 @@ export const ApiView = () => {
       <h1>API</h1>
       <p>
         <a href="/openapi.json">The OpenAPI document of this server</a> describes its HTTP routes and its models, for
-        generators of clients. The same models answer over gRPC.
+        generators of clients.
       </p>
       {problem !== undefined && <Problem title="The document is not available." refusal={problem} />}
       {document !== undefined && <Groups document={document} />}
@@ -39,7 +40,7 @@ const Groups = ({ document }: { readonly document: Document }) => {
           <select value={selected} onChange={(event) => setQuery("tag", event.currentTarget.value)}>
             {tags.map((tag) => (
               <option key={tag} value={tag}>
-                {tag}
+                {visible(tag)}
               </option>
             ))}
           </select>

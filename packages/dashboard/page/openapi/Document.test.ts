@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { byTag, type Document, example, resolve } from "./Document.ts"
+import { byTag, type Document, namesIn, parametersOf, resolve, responsesOf } from "./Document.ts"
 
 const document: Document = {
   info: { title: "t", version: "1" },
@@ -10,8 +10,9 @@ const document: Document = {
   components: {
     schemas: {
       "a/b": { type: "string", enum: ["one", "two"] },
-      Tree: { type: "object", required: ["inner"], properties: { inner: { $ref: "#/components/schemas/Tree" } } },
     },
+    parameters: { Timeout: { name: "timeout", in: "header" } },
+    responses: { Failed: { description: "The model failed" } },
   },
 }
 
@@ -32,19 +33,22 @@ it("follows a reference with an escaped name", () => {
   expect(resolve(document, { $ref: "#/components/schemas/none" })).toBeUndefined()
 })
 
-it.each([
-  [{ type: "object", required: ["a"], properties: { a: { type: "integer", minimum: 3 }, b: {} } }, { a: 3 }],
-  [{ type: "array", minItems: 2, items: { type: "number" } }, [0, 0]],
-  [{ type: "array", prefixItems: [{ type: "boolean" }, { const: 5 }] }, [false, 5]],
-  [{ anyOf: [{ type: ["string", "null"] }, {}] }, "text"],
-  [{ $ref: "#/components/schemas/a~1b" }, "one"],
-  [{ type: "string", examples: ["given"] }, "given"],
-  [{}, null],
-  [undefined, null],
-])("makes an example of %j", (schema, expected) => {
-  expect(example(document, schema)).toEqual(expected)
+it("follows references of parameters and responses", () => {
+  const operation = {
+    parameters: [{ name: "model_name", in: "path" }, { $ref: "#/components/parameters/Timeout" }],
+    responses: { "200": { description: "Outputs" }, "500": { $ref: "#/components/responses/Failed" } },
+  }
+  expect(parametersOf(document, operation).map(({ name }) => name)).toEqual(["model_name", "timeout"])
+  expect(responsesOf(document, operation)).toEqual([
+    ["200", { description: "Outputs" }],
+    ["500", { description: "The model failed" }],
+  ])
 })
 
-it("ends an example of a schema that contains itself", () => {
-  expect(JSON.stringify(example(document, { $ref: "#/components/schemas/Tree" })).length).toBeLessThan(200)
+it("finds the names of all schemas in a schema", () => {
+  const one = { $ref: "#/components/schemas/a~1b" }
+  expect(namesIn({ anyOf: [one, { items: { $ref: "#/components/schemas/Tree" } }, one], const: null })).toEqual([
+    "a/b",
+    "Tree",
+  ])
 })

@@ -4,7 +4,16 @@ import type { JsonSchema } from "../api/Protocol.ts"
 export interface Document {
   readonly info: { readonly title: string; readonly version: string }
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components?: { readonly schemas?: Readonly<Record<string, JsonSchema>> }
+  readonly components?: {
+    readonly schemas?: Readonly<Record<string, JsonSchema>>
+    readonly parameters?: Readonly<Record<string, Parameter>>
+    readonly responses?: Readonly<Record<string, Body>>
+  }
+}
+
+/** A place in `components` that has the object. */
+export interface Reference {
+  readonly $ref: string
 }
 
 export interface Operation {
@@ -12,9 +21,11 @@ export interface Operation {
   readonly summary?: string
   readonly description?: string
   readonly tags?: ReadonlyArray<string>
-  readonly parameters?: ReadonlyArray<Parameter>
+  readonly parameters?: ReadonlyArray<Parameter | Reference>
   readonly requestBody?: Body
-  readonly responses?: Readonly<Record<string, Body>>
+  readonly responses?: Readonly<Record<string, Body | Reference>>
+  /** The model that the operation calls, if it is for one model. */
+  readonly "x-nereid-model"?: { readonly name: string; readonly version: string }
 }
 
 export interface Parameter {
@@ -54,60 +65,46 @@ export const byTag = ({ paths }: Document): ReadonlyMap<string, ReadonlyArray<En
   return groups
 }
 
+/** The parameters of an operation. */
+export const parametersOf = ({ components }: Document, { parameters = [] }: Operation): ReadonlyArray<Parameter> =>
+  parameters.flatMap((parameter) => {
+    if (!("$ref" in parameter)) return [parameter]
+    return components?.parameters?.[nameIn(parameter, "parameters")] ?? []
+  })
+
+/** The responses of an operation, by status. */
+export const responsesOf = (
+  { components }: Document,
+  { responses = {} }: Operation,
+): ReadonlyArray<readonly [status: string, response: Body]> =>
+  Object.entries(responses).map(([status, response]) => [
+    status,
+    "$ref" in response ? (components?.responses?.[nameIn(response, "responses")] ?? {}) : response,
+  ])
+
 /** The schema behind a reference. */
 export const resolve = (document: Document, schema: JsonSchema | undefined): JsonSchema | undefined => {
-  const reference = schema?.["$ref"]
-  if (typeof reference !== "string") return schema
-  const name = /^#\/components\/schemas\/(.+)$/.exec(reference)?.[1]
-  return name === undefined
-    ? undefined
-    : document.components?.schemas?.[name.replaceAll("~1", "/").replaceAll("~0", "~")]
+  const name = schema && nameOf(schema)
+  return name === undefined ? schema : document.components?.schemas?.[name]
 }
 
-/** Levels of objects and arrays in an example; deeper ones are empty. */
-const maxDepth = 6
+/** The name of the schema that a schema refers to. */
+export const nameOf = ({ $ref }: JsonSchema): string | undefined =>
+  typeof $ref === "string" ? nameIn({ $ref }, "schemas") : undefined
 
-/** A value that a schema allows, for a first request. */
-export const example = (document: Document, given: JsonSchema | undefined, depth = 0): unknown => {
-  const schema = resolve(document, given)
-  if (schema === undefined || depth > maxDepth) return null
-  const { default: preset, examples, enum: choices, const: constant, anyOf, oneOf, allOf } = schema
-  if (constant !== undefined) return constant
-  if (Array.isArray(examples) && examples.length > 0) return examples[0]
-  if (preset !== undefined) return preset
-  if (Array.isArray(choices)) return choices[0]
-  for (const union of [anyOf, oneOf, allOf]) if (Array.isArray(union)) return example(document, union[0], depth + 1)
-  return exampleOfType(document, schema, depth)
+/** The names of the schemas to which a schema refers anywhere. */
+export const namesIn = (node: unknown): ReadonlyArray<string> => {
+  if (Array.isArray(node)) return [...new Set(node.flatMap(namesIn))]
+  if (!isObject(node)) return []
+  const own = nameOf(node)
+  return [...new Set([...(own === undefined ? [] : [own]), ...Object.values(node).flatMap(namesIn)])]
 }
 
-const exampleOfType = (document: Document, schema: JsonSchema, depth: number): unknown => {
-  const type = Array.isArray(schema["type"]) ? schema["type"][0] : schema["type"]
-  switch (type) {
-    case "object": {
-      const required = Array.isArray(schema["required"]) ? schema["required"] : []
-      const members = Object.entries((schema["properties"] ?? {}) as Record<string, JsonSchema>)
-      return Object.fromEntries(
-        members
-          .filter(([name]) => required.includes(name))
-          .map(([name, member]) => [name, example(document, member, depth + 1)]),
-      )
-    }
-    case "array": {
-      const prefix = schema["prefixItems"]
-      if (Array.isArray(prefix)) return prefix.map((item) => example(document, item, depth + 1))
-      const count = Math.min(1024, Math.max(1, Number(schema["minItems"] ?? 1)))
-      return Array.from({ length: count }, () =>
-        example(document, schema["items"] as JsonSchema | undefined, depth + 1),
-      )
-    }
-    case "string":
-      return "text"
-    case "integer":
-    case "number":
-      return Number(schema["minimum"] ?? 0)
-    case "boolean":
-      return false
-    default:
-      return null
-  }
+/** The name in a JSON pointer; empty for one to another place. */
+const nameIn = ({ $ref }: Reference, kind: string): string => {
+  const start = `#/components/${kind}/`
+  return $ref.startsWith(start) ? $ref.slice(start.length).replaceAll("~1", "/").replaceAll("~0", "~") : ""
 }
+
+export const isObject = (value: unknown): value is JsonSchema =>
+  typeof value === "object" && value !== null && !Array.isArray(value)

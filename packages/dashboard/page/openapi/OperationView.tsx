@@ -1,7 +1,9 @@
 /** One operation of the API: its parameters, its schemas, and a request to try. */
 import { useState } from "preact/hooks"
-import type { Body, Document, Entry } from "./Document.ts"
+import { type Body, type Document, type Entry, parametersOf, responsesOf } from "./Document.ts"
+import { SchemaView } from "./SchemaView.tsx"
 import { TryOperation } from "./TryOperation.tsx"
+import { visible } from "../parts/VisibleText.ts"
 
 export interface OperationViewProps {
   readonly document: Document
@@ -15,7 +17,7 @@ export const OperationView = ({ document, entry }: OperationViewProps) => {
     <details class="operation" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <code class="method">{method}</code> <code>{path}</code>{" "}
-        <span class="quiet">{operation.summary ?? operation.operationId ?? ""}</span>
+        <span class="quiet">{visible(operation.summary ?? operation.operationId ?? "")}</span>
       </summary>
       {isOpen && <Content document={document} entry={entry} />}
     </details>
@@ -23,10 +25,11 @@ export const OperationView = ({ document, entry }: OperationViewProps) => {
 }
 
 const Content = ({ document, entry }: OperationViewProps) => {
-  const { description, parameters = [], requestBody, responses = {} } = entry.operation
+  const { description, requestBody } = entry.operation
+  const parameters = parametersOf(document, entry.operation)
   return (
     <div class="panel">
-      {description !== undefined && <p>{description}</p>}
+      {description !== undefined && <Description text={description} />}
       {parameters.length > 0 && (
         <table>
           <caption>Parameters</caption>
@@ -44,16 +47,32 @@ const Content = ({ document, entry }: OperationViewProps) => {
           </tbody>
         </table>
       )}
-      {requestBody !== undefined && <Schemas title="Request" body={requestBody} />}
-      {Object.entries(responses).map(([status, body]) => (
-        <Schemas key={status} title={`Response ${status}`} body={body} />
+      {requestBody !== undefined && <Schemas document={document} title="Request" body={requestBody} />}
+      {responsesOf(document, entry.operation).map(([status, body]) => (
+        <Schemas key={status} document={document} title={`Response ${status}`} body={body} />
       ))}
       <TryOperation document={document} entry={entry} />
     </div>
   )
 }
 
-const Schemas = ({ title, body: { description, content = {} } }: { readonly title: string; readonly body: Body }) => (
+/** Of the markup that a description may have, the server uses backticks alone. */
+const Description = ({ text }: { readonly text: string }) => (
+  <p>
+    {visible(text)
+      .split("`")
+      // oxlint-disable-next-line react/no-array-index-key
+      .map((part, position) => (position % 2 === 0 ? part : <code key={position}>{part}</code>))}
+  </p>
+)
+
+interface SchemasProps {
+  readonly document: Document
+  readonly title: string
+  readonly body: Body
+}
+
+const Schemas = ({ document, title, body: { description, content = {} } }: SchemasProps) => (
   <details>
     <summary>
       {title}
@@ -62,8 +81,9 @@ const Schemas = ({ title, body: { description, content = {} } }: { readonly titl
     {Object.entries(content).map(([type, { schema }]) => (
       <div key={type}>
         <code>{type}</code>
-        <pre tabIndex={0}>{JSON.stringify(schema, null, 2)}</pre>
+        {schema !== undefined && <SchemaView document={document} schema={schema} />}
       </div>
     ))}
+    {Object.keys(content).length === 0 && <p class="quiet">No body.</p>}
   </details>
 )

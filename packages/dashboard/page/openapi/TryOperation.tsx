@@ -1,9 +1,13 @@
-/** Sends a request of an operation, and shows the answer. */
-import { useState } from "preact/hooks"
+/** Sends a request of an operation, and shows the answer as it arrives: a stream may have no end. */
+import { useEffect, useRef, useState } from "preact/hooks"
 import { send } from "../api/http.ts"
+import { link } from "../app/route.ts"
 import { Problem } from "../parts/Problem.tsx"
 import { useTask } from "../parts/useTask.ts"
-import { type Document, type Entry, example } from "./Document.ts"
+import { visible } from "../parts/VisibleText.ts"
+import type { Document, Entry, Operation } from "./Document.ts"
+import { example } from "./Example.ts"
+import { indented, readText } from "./readText.ts"
 
 export interface TryOperationProps {
   readonly document: Document
@@ -15,9 +19,6 @@ interface Answer {
   readonly text: string
 }
 
-/** Characters of an answer that are shown. */
-const maxAnswer = 100_000
-
 export const TryOperation = ({ document, entry: { method, path, operation } }: TryOperationProps) => {
   const names = [...path.matchAll(/\{([^}]+)\}/g)].map(([, name = ""]) => name)
   const [values, setValues] = useState<Readonly<Record<string, string>>>({})
@@ -27,14 +28,25 @@ export const TryOperation = ({ document, entry: { method, path, operation } }: T
   )
   const [answer, setAnswer] = useState<Answer>()
   const { isRunning, problem, run } = useTask()
+  const controller = useRef<AbortController>(undefined)
+  useEffect(() => () => controller.current?.abort(), [])
   const submit = () =>
     run(async () => {
       setAnswer(undefined)
+      const abort = new AbortController()
+      controller.current = abort
       const url = path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""))
-      const init = media === undefined ? { method } : { method, body, headers: { "content-type": "application/json" } }
-      const response = await send(url, init)
-      setAnswer({ status: `${response.status} ${response.statusText}`, text: await textOf(response) })
+      const content = media === undefined ? {} : { body, headers: { "content-type": "application/json" } }
+      try {
+        const response = await send(url, { method, signal: abort.signal, ...content })
+        const status = `${response.status} ${response.statusText}`
+        const text = await readText(response, (read) => setAnswer({ status, text: read }))
+        setAnswer({ status, text: indented(response, text) })
+      } catch (error) {
+        if (!abort.signal.aborted) throw error
+      }
     })
+  if (operation.requestBody !== undefined && media === undefined) return <BinaryOnly operation={operation} />
   return (
     <form
       onSubmit={(event) => {
@@ -62,28 +74,27 @@ export const TryOperation = ({ document, entry: { method, path, operation } }: T
         <button type="submit" disabled={isRunning}>
           {isRunning ? "Sending…" : "Send"}
         </button>
+        <button type="button" class="plain" disabled={!isRunning} onClick={() => controller.current?.abort()}>
+          Stop
+        </button>
       </p>
       {problem !== undefined && <Problem title="The server refused the request." refusal={problem} />}
       {answer !== undefined && (
-        <div role="status">
-          <strong>{answer.status}</strong>
-          <pre tabIndex={0}>{answer.text}</pre>
-        </div>
+        <>
+          <strong role="status">{answer.status}</strong>
+          <pre tabIndex={0}>{visible(answer.text)}</pre>
+        </>
       )}
     </form>
   )
 }
 
-const textOf = async (response: Response): Promise<string> => {
-  const text = await response.text()
-  const shown = response.headers.get("content-type")?.startsWith("application/json") === true ? indented(text) : text
-  return shown.length > maxAnswer ? `${shown.slice(0, maxAnswer)}…` : shown
-}
-
-const indented = (text: string): string => {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2)
-  } catch {
-    return text
-  }
+const BinaryOnly = ({ operation }: { readonly operation: Operation }) => {
+  const model = operation["x-nereid-model"]
+  return (
+    <p>
+      The body is binary.{" "}
+      {model !== undefined && <a href={link(["models", model.name, model.version])}>Try the model</a>}
+    </p>
+  )
 }

@@ -9,10 +9,12 @@ export interface Described {
   readonly problem?: Refusal
 }
 
-export const useModel = (name: string, version: string): Described => {
+/** `isReady`: no model is described before. */
+export const useModel = (name: string, version: string, isReady = true): Described => {
   const [described, setDescribed] = useState<Described>({})
   const models = index.value
   useEffect(() => {
+    if (!isReady) return setDescribed({})
     let isCurrent = true
     const set = (value: Described) => isCurrent && setDescribed(value)
     describe(name, version).then(
@@ -20,6 +22,6 @@ export const useModel = (name: string, version: string): Described => {
       (error: unknown) => set({ problem: Refusal.of(error) }),
     )
     return () => void (isCurrent = false)
-  }, [name, version, models])
+  }, [name, version, models, isReady])
   return described
 }

@@ -1,12 +1,13 @@
 /** A form for requests to a model, made of its contract, and its answers. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
-import type { Model } from "../api/Model.ts"
+import type { Field, Model } from "../api/Model.ts"
 import { Refusal } from "../api/Refusal.ts"
 import { AnswerView } from "./answer/AnswerView.tsx"
 import { maxEvents, StreamView } from "./answer/StreamView.tsx"
 import { TimingView } from "./answer/TimingView.tsx"
 import type { Attempt, Input } from "./call/Attempt.ts"
 import { type Event, infer, stream, type Timed } from "./call/call.ts"
+import { fieldWithoutJson } from "./call/GenerateRequest.ts"
 import type { Answer } from "./call/Output.ts"
 import { CopyAs } from "./CopyAs.tsx"
 import { FailureView } from "./FailureView.tsx"
@@ -33,8 +34,17 @@ interface Outcome {
 /** A form of another contract starts anew; a model that is loaded again with the same one keeps its form. */
 export const Try = ({ model }: { readonly model: Model }) => {
   const { inputs, outputs, parameters, decoupled, maxBatchSize } = model
+  const field = decoupled ? fieldWithoutJson(model) : undefined
+  if (field !== undefined) return <NoStream field={field} />
   return <Form key={JSON.stringify([inputs, outputs, parameters, decoupled, maxBatchSize])} model={model} />
 }
+
+const NoStream = ({ field: { name, datatype } }: { readonly field: Field }) => (
+  <p>
+    This page cannot call the model. The model streams its responses, a stream over HTTP has its tensors as JSON, and
+    JSON has no form for the {datatype} of <code>{name}</code>. Clients call it over gRPC.
+  </p>
+)
 
 const Form = ({ model }: { readonly model: Model }) => {
   const [entries, setEntries] = useState<Readonly<Record<string, Entry | undefined>>>({})

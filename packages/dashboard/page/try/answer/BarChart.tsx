@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks"
 import { areProbabilities, top } from "./Classes.ts"
 import { short } from "./Range.ts"
-import { visible } from "./VisibleText.ts"
+import { visible } from "../../parts/VisibleText.ts"
 
 export interface BarChartProps {
   readonly title: string

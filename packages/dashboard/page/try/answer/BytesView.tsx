@@ -4,7 +4,7 @@ import { isArray, isObject, type Json, read } from "../json/Json.ts"
 import { textOf } from "../tensor/Tensor.ts"
 import { JsonTree } from "./JsonTree.tsx"
 import { pictureType } from "./PictureType.ts"
-import { clipped, visible } from "./VisibleText.ts"
+import { clipped, visible } from "../../parts/VisibleText.ts"
 
 export interface BytesViewProps {
   readonly title: string

@@ -1,7 +1,7 @@
 /** JSON that folds. Only what is open is drawn, and long lists in parts. */
 import { useState } from "preact/hooks"
 import { isArray, type Json, write } from "../json/Json.ts"
-import { clipped, visible } from "./VisibleText.ts"
+import { clipped, visible } from "../../parts/VisibleText.ts"
 
 export interface JsonTreeProps {
   readonly value: Json

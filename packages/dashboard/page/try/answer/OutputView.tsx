@@ -7,7 +7,8 @@ import { BarChart } from "./BarChart.tsx"
 import { BytesView, Text } from "./BytesView.tsx"
 import { Histogram, HeatMap, PictureView, Table, Values } from "./NumberViews.tsx"
 import { type View, viewsOf } from "./Views.ts"
-import { visible } from "./VisibleText.ts"
+import { ModelText } from "../../parts/ModelText.tsx"
+import { visible } from "../../parts/VisibleText.ts"
 
 export const OutputView = ({ output }: { readonly output: Output }) => {
   const { name, tensor } = output
@@ -18,7 +19,7 @@ export const OutputView = ({ output }: { readonly output: Output }) => {
     <section class="output" aria-label={`Output ${name}`}>
       <div class="row">
         <h4>
-          {name}{" "}
+          <ModelText text={name} />{" "}
           <code class="quiet">
             {tensor.datatype}[{tensor.shape.join(", ")}]
           </code>

@@ -4,7 +4,7 @@ import { duration } from "../../live/Numbers.ts"
 import type { Event } from "../call/call.ts"
 import { isList, textOf } from "../tensor/Tensor.ts"
 import { AnswerView } from "./AnswerView.tsx"
-import { visible } from "./VisibleText.ts"
+import { visible } from "../../parts/VisibleText.ts"
 
 export interface StreamViewProps {
   /** The last of all. */

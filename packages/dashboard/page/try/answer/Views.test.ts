@@ -6,7 +6,7 @@ import { pixelsOf } from "./HeatMapColours.ts"
 import { pictureType } from "./PictureType.ts"
 import { histogramOf, short, spreadOf } from "./Range.ts"
 import { viewsOf } from "./Views.ts"
-import { clipped, maxShown, visible } from "./VisibleText.ts"
+import { clipped, maxShown, visible } from "../../parts/VisibleText.ts"
 
 const view = (datatype: string, shape: ReadonlyArray<number>, others: Partial<Field> = {}) => {
   const field = { name: "y", datatype, dims: shape, form: "tensor", optional: false, labels: [] } as const

@@ -1,4 +1,5 @@
 /** Encodes requests of `/generate_stream`: one flat object of JSON. */
+import type { Field, Model } from "../../api/Model.ts"
 import { Invalid } from "../Invalid.ts"
 import { write } from "../json/Json.ts"
 import { hasJson, kindOf } from "../tensor/Datatype.ts"
@@ -6,6 +7,10 @@ import { isVariable } from "../tensor/Shape.ts"
 import { isList, textOf } from "../tensor/Tensor.ts"
 import { type Attempt, type Input, parametersOf } from "./Attempt.ts"
 import { jsonOf } from "./InferRequest.ts"
+
+/** The first tensor of every request or response that has no JSON, so that HTTP has no stream of the model. */
+export const fieldWithoutJson = ({ inputs, outputs }: Model): Field | undefined =>
+  [...inputs.filter(({ optional }) => !optional), ...outputs].find(({ datatype }) => !hasJson(datatype))
 
 /** @throws Invalid for tensors that this JSON cannot have */
 export const make = (attempt: Attempt): string => {

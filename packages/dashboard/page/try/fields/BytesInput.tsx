@@ -8,6 +8,7 @@ import { defaultText } from "./defaults.ts"
 import { type EntryProps, useEntry } from "./Entry.ts"
 import { FieldProblem } from "./FieldProblem.tsx"
 import { FileZone } from "./FileZone.tsx"
+import { ModelText } from "../../parts/ModelText.tsx"
 
 /** Largest file, in bytes: the server's default for a request. */
 const maxSize = 64 * 1024 * 1024
@@ -36,7 +37,7 @@ export const BytesInput = ({ field, onEntry }: { readonly field: Field } & Entry
       <FileZone title={`File for ${field.name}`} hasCamera onFile={load} />
       {file === undefined ? (
         <label>
-          Or a text for {field.name}
+          Or a text for <ModelText text={field.name} />
           <textarea rows={2} value={text} onInput={(event) => setText(event.currentTarget.value)} />
         </label>
       ) : (

@@ -1,5 +1,5 @@
 /** The value of one input in the form, or the reason why it cannot be sent. */
-import { useEffect, useMemo } from "preact/hooks"
+import { useLayoutEffect, useMemo } from "preact/hooks"
 import { attempt, Invalid } from "../Invalid.ts"
 import type { Tensor } from "../tensor/Tensor.ts"
 
@@ -25,6 +25,7 @@ export const useEntry = (
     const value = attempt(read)
     return value instanceof Invalid || "tensor" in value ? value : { tensor: value }
   }, inputs)
-  useEffect(() => onEntry(entry), [entry])
+  // Before the next event: the user may type and run within one frame.
+  useLayoutEffect(() => onEntry(entry), [entry])
   return entry instanceof Invalid ? entry : undefined
 }

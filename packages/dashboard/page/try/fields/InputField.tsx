@@ -8,6 +8,7 @@ import type { Extents } from "./Extents.ts"
 import { JsonInput } from "./JsonInput.tsx"
 import { TensorInput } from "./TensorInput.tsx"
 import { LabelInput, ScalarInput, TextInput } from "./ValueFields.tsx"
+import { ModelText } from "../../parts/ModelText.tsx"
 
 export interface InputFieldProps {
   readonly field: Field
@@ -30,7 +31,9 @@ export const InputField = ({ field, extents, onEntry }: InputFieldProps) => {
               if (!event.currentTarget.checked) onEntry(undefined)
             }}
           />
-          Send {field.name}
+          <span>
+            Send <ModelText text={field.name} />
+          </span>
         </label>
       )}
       {isSent && <Content field={field} extents={extents} onEntry={onEntry} />}
@@ -54,7 +57,9 @@ const Content = ({ field, extents, onEntry }: InputFieldProps) => {
       if (!isElement) return <TensorInput {...props} extents={extents} />
       return (
         <fieldset>
-          <legend>{field.name}</legend>
+          <legend>
+            <ModelText text={field.name} />
+          </legend>
           <BytesInput {...props} />
         </fieldset>
       )

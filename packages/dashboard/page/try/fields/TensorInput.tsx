@@ -16,6 +16,7 @@ import { dimOf, type Extents } from "./Extents.ts"
 import { FieldProblem } from "./FieldProblem.tsx"
 import { FileZone } from "./FileZone.tsx"
 import { DrawingSource, FileSource, usualSide } from "./PictureSource.tsx"
+import { ModelText } from "../../parts/ModelText.tsx"
 
 export interface TensorInputProps extends EntryProps {
   readonly field: Field
@@ -79,7 +80,7 @@ export const TensorInput = ({ field, extents, onEntry }: TensorInputProps) => {
   return (
     <fieldset onDragOver={(event) => event.preventDefault()} onDrop={drop}>
       <legend>
-        {field.name} <code class="quiet">{typeOf(field)}</code>
+        <ModelText text={field.name} /> <code class="quiet">{typeOf(field)}</code>
       </legend>
       <div class="row">
         <label class="short">

@@ -7,12 +7,14 @@ import { readNumber } from "../tensor/ValueText.ts"
 import { defaultElements, defaultText } from "./defaults.ts"
 import { type EntryProps, useEntry } from "./Entry.ts"
 import { FieldProblem } from "./FieldProblem.tsx"
+import { ModelText } from "../../parts/ModelText.tsx"
+import { visible } from "../../parts/VisibleText.ts"
 
 type Props = { readonly field: Field } & EntryProps
 
 const Caption = ({ field }: { readonly field: Field }) => (
   <>
-    {field.name} <code class="quiet">{typeOf(field)}</code>
+    <ModelText text={field.name} /> <code class="quiet">{typeOf(field)}</code>
   </>
 )
 
@@ -74,7 +76,7 @@ export const LabelInput = ({ field, onEntry }: Props) => {
       <select value={String(index)} onChange={(event) => setIndex(Number(event.currentTarget.value))}>
         {field.labels.map((label, position) => (
           <option key={position} value={String(position)}>
-            {label}
+            {visible(label)}
           </option>
         ))}
       </select>
