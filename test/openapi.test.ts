@@ -7,7 +7,7 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { Context, Effect, Layer, Schema } from "effect"
 import { describe, expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
-import { Server } from "@nereid/server"
+import { Logging, Server } from "@nereid/server"
 import * as StoredModels from "./conformance/StoredModels.ts"
 import * as Models from "./conformance/Models.ts"
 import * as Examples from "../examples/models.ts"
@@ -147,6 +147,63 @@ describe("is valid and has every model", () => {
       const document = yield* isWhole(Server.layer(hostile.models, free).pipe(Layer.provide(hostile.layer)))
       expect(document.paths[`/v2/models/${encodeURIComponent(name)}/infer`]).toBeDefined()
     }),
+  )
+})
+
+class Half extends Model.Service<Half>()("half", {
+  inputs: { X: Tensor.scalar("INT32") },
+  outputs: { X: Tensor.scalar("INT32") },
+  maxBatchSize: 4,
+}) {}
+
+const HalfLive = Model.each(Half, ({ X }) => (X < 0 ? Effect.die(new Error("negative")) : Effect.succeed({ X })))
+
+/** Messages of a stream, until one has each of these texts. */
+const messagesWith = async (url: string, ...texts: ReadonlyArray<string>): Promise<ReadonlyArray<unknown>> => {
+  const { body } = await fetch(url)
+  let read = ""
+  for await (const chunk of body ?? []) {
+    read += Buffer.from(chunk).toString()
+    if (read.endsWith("\n\n") && texts.every((text) => read.includes(text))) break
+  }
+  return [...read.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) => JSON.parse(data))
+}
+
+describe("of a server with a page", () => {
+  it.live("describes the messages of its streams, and every member of them", () =>
+    Effect.gen(function* () {
+      const { url, document } = yield* documentOf(
+        Server.layer([Half], { ...free, dashboard: { path: "/ops" } }).pipe(
+          Layer.provide(HalfLive),
+          Layer.provide(Logging.layer({ file: "/dev/null" })),
+        ),
+      )
+      const streams = ["/ops/live", "/ops/log"].map((path) => document.paths[path]?.["get"])
+      expect(streams.map((operation) => operation?.operationId)).toEqual(["liveStream", "logStream"])
+      expect(streams.map((operation) => operation?.tags)).toEqual([["statistics"], ["logging"]])
+      yield* check(document)
+
+      // A message with a member that is not in its schema is invalid, too.
+      const closed: Document = JSON.parse(JSON.stringify(document), (_, node) =>
+        typeof node === "object" && node?.properties !== undefined ? { ...node, unevaluatedProperties: false } : node,
+      )
+      const validates = yield* check(closed)
+      yield* Effect.promise(async () => {
+        for (const x of [1, -1]) {
+          const inputs = [{ name: "X", datatype: "INT32", shape: [1, 1], data: [x] }]
+          await fetch(`${url}/v2/models/half/infer`, { method: "POST", body: JSON.stringify({ inputs }) })
+        }
+        const live = await messagesWith(`${url}/ops/live`, '"requests":1', '"BACKEND":1', '"batches":[', '"parts":[')
+        const log = await messagesWith(`${url}/ops/log`, '"level":"ERROR"')
+        for (const [schema, messages] of Object.entries({ LiveMessage: live, LogMessage: log })) {
+          for (const message of messages) {
+            const isValid = validates({ $ref: `#/components/schemas/${schema}` }, message)
+            expect(isValid, `${schema}: ${JSON.stringify(message)}`).toBe(true)
+          }
+        }
+        expect(validates({ $ref: "#/components/schemas/LogMessage" }, { type: "lines", lines: [{}] })).toBe(false)
+      })
+    }).pipe(Effect.scoped),
   )
 })
 

@@ -73,4 +73,14 @@ deepEqual(greeted.data?.PAIR, [1, 2])
 const ready = await client.GET("/v2/health/ready")
 equal(ready.response.status, 200)
 
+const live = await client.GET("/live", { parseAs: "stream" })
+let opened = ""
+for await (const chunk of live.response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+  opened += chunk
+  if (opened.includes("\n\n")) break
+}
+const opening: components["schemas"]["LiveMessage"] = JSON.parse(opened.split("\n\n")[0]?.replace("data: ", "") ?? "")
+const control = opening.type === "opening" ? opening.server.control : undefined
+equal(control, "explicit")
+
 console.log("The typed client works")

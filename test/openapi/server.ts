@@ -8,7 +8,14 @@ const free = { host: "127.0.0.1", port: 0 }
 
 Layer.effectDiscard(Effect.flatMap(Server.Server, ({ http }) => Console.log(`serving on port ${http?.port}`))).pipe(
   Layer.provide(
-    Server.layer(models, { http: free, grpc: false, metrics: false, allowClientSharedMemory: true, routes }),
+    Server.layer(models, {
+      http: free,
+      grpc: false,
+      metrics: false,
+      allowClientSharedMemory: true,
+      routes,
+      dashboard: true,
+    }),
   ),
   Layer.provide(layer),
   Layer.launch,

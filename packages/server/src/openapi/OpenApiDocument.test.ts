@@ -1,4 +1,5 @@
 /** The OpenAPI document as the models change: versions, labels, many models, and names that others do not expect. */
+import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
@@ -32,7 +33,10 @@ interface Document {
 const make = (store: ModelStore) => {
   const gateway = Gateway.make(store, { id: "nereid", version: "1" })
   const request = OpenApiDocument.make(gateway, { restrictedApis: () => undefined, routes: [] })
-  const whole = () => new Promise<OpenApiDocument.OpenApiDocument>((resolve) => request(resolve))
+  const whole = () =>
+    new Promise<OpenApiDocument.OpenApiDocument>((resolve) =>
+      request((document) => resolve(Result.getOrThrow(document))),
+    )
   const read = async (): Promise<Document> => JSON.parse(new TextDecoder().decode((await whole()).bytes))
   const concrete = async () =>
     Object.keys((await read()).paths).filter((path) => /^\/v2\/models\/[^{]+\/infer$/.test(path))

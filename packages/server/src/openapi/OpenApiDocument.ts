@@ -16,6 +16,7 @@ import { type OpenApiObject, print, schemeOf } from "./Operation.ts"
 import * as ProtocolPaths from "./ProtocolPaths.ts"
 import * as ProtocolSchemas from "./ProtocolSchemas.ts"
 import * as RoutePaths from "./RoutePaths.ts"
+import * as StreamPaths from "./StreamPaths.ts"
 
 /** The document of one state of the models. */
 export interface OpenApiDocument {
@@ -27,6 +28,8 @@ export interface OpenApiDocument {
 export interface OpenApiOptions {
   readonly restrictedApis: RestrictedApis
   readonly routes: ReadonlyArray<RoutePaths.OwnRoute>
+  /** Path of the page whose streams the server has, with a slash at its end. */
+  readonly page?: string | undefined
 }
 
 type Documented = Pick<Gateway, "metadata" | "models" | "model">
@@ -40,29 +43,36 @@ export const maxPartsLength = 16 * 1024 * 1024
 /** Time of a slice, in milliseconds. */
 const slice = 4
 
-/** Returns a function that calls `done` with the document of the models that are served now. */
-export const make = (
-  gateway: Documented,
-  options: OpenApiOptions,
-): ((done: (document: OpenApiDocument) => void) => void) => {
+/** Receives a document, or the reason why it cannot be made. */
+type Receive = (document: Result.Result<OpenApiDocument, unknown>) => void
+
+/** Returns a function that calls `receive` with the document of the models that are served now. */
+export const make = (gateway: Documented, options: OpenApiOptions): ((receive: Receive) => void) => {
   const schemas = ProtocolSchemas.make()
   const parts = new ModelParts(schemas, options.restrictedApis)
   let revision = 0
   let made: { readonly revision: number; readonly document: OpenApiDocument } | undefined
-  let making: { readonly revision: number; readonly waiting: Array<(document: OpenApiDocument) => void> } | undefined
+  let making: { readonly revision: number; readonly waiting: Array<Receive> } | undefined
   gateway.models.onChange(() => void (revision += 1))
 
-  return (done) => {
-    if (made?.revision === revision) return done(made.document)
-    if (making?.revision === revision) return void making.waiting.push(done)
-    const current = { revision, waiting: [done] }
+  return (receive) => {
+    if (made?.revision === revision) return receive(Result.succeed(made.document))
+    if (making?.revision === revision) return void making.waiting.push(receive)
+    const current = { revision, waiting: [receive] }
     making = current
-    SlicedWork.run(write(gateway, options, schemas, parts), (document) => {
-      // A later state of the models may be ready already.
-      if (made === undefined || made.revision < current.revision) made = { revision: current.revision, document }
+    const end: Receive = (result) => {
       if (making === current) making = undefined
-      for (const done of current.waiting) done(document)
-    })
+      for (const receive of current.waiting) receive(result)
+    }
+    SlicedWork.run(
+      write(gateway, options, schemas, parts),
+      (document) => {
+        // A later state of the models may be ready already.
+        if (made === undefined || made.revision < current.revision) made = { revision: current.revision, document }
+        end(Result.succeed(document))
+      },
+      (error) => end(Result.fail(error)),
+    )
   }
 }
 
@@ -133,7 +143,7 @@ const joined = (parts: ReadonlyArray<string>): string => parts.filter((part) => 
 
 function* write(
   gateway: Documented,
-  { restrictedApis, routes }: OpenApiOptions,
+  { restrictedApis, routes, page }: OpenApiOptions,
   general: ProtocolSchemas.ProtocolSchemas,
   parts: ModelParts,
 ): Generator<undefined, OpenApiDocument> {
@@ -178,7 +188,9 @@ function* write(
     responses: ErrorResponses.components(),
     securitySchemes: securitySchemes(restrictedApis),
   }
-  const operations = [...own.operations, ...InferencePaths.make(general), ...ProtocolPaths.make(general)]
+  const streams = StreamPaths.make(page)
+  const all = [own.operations, InferencePaths.make(general), ProtocolPaths.make(general), streams.operations]
+  const operations = all.flat()
   const items = [...Map.groupBy(operations, ({ path }) => path)].map(
     ([path, placed]) =>
       [
@@ -187,7 +199,8 @@ function* write(
       ] as const,
   )
   yield
-  const allSchemas = [members(Object.entries(general.schemas)), members(Object.entries(own.schemas)), ...schemas]
+  const shared = [general.schemas, streams.schemas, own.schemas].map((part) => members(Object.entries(part)))
+  const allSchemas = [...shared, ...schemas]
   return yield* encoded([
     `{${members(Object.entries(head))},"paths":{`,
     ...separated([members(items), ...paths]),

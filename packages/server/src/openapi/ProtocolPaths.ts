@@ -68,6 +68,7 @@ export const make = (schemas: ProtocolSchemas): ReadonlyArray<PlacedOperation> =
   ...repository(schemas),
   ...sharedMemory(schemas),
   ...settings(schemas),
+  ...sequences(schemas),
 ]
 
 const health = (): ReadonlyArray<PlacedOperation> => [
@@ -254,5 +255,37 @@ const settings = (schemas: ProtocolSchemas): ReadonlyArray<PlacedOperation> => {
     }),
     ...trace("/v2/trace/setting", "trace", []),
     ...trace("/v2/models/{model_name}/trace/setting", "modelTrace", [modelName]),
+  ]
+}
+
+const sequences = (schemas: ProtocolSchemas): ReadonlyArray<PlacedOperation> => {
+  const api = "model-repository"
+  return [
+    ...placeBoth("/sequences", "get", "Sequences", {
+      summary: "Live sequences of a model",
+      api,
+      responses: {
+        ...success("Sequences", json(schemas.sequenceList)),
+        ...ErrorResponses.of(400, 403, 404, 500, 501, 503),
+      },
+    }),
+    ...placeBoth("/sequences/export", "post", "SequencesExport", {
+      summary: "Take live sequences out of a model",
+      api,
+      requestBody: body(schemas.sequenceSelection, false),
+      responses: {
+        ...success("The only copy of the sequences", json(schemas.sequenceExport)),
+        ...ErrorResponses.of(400, 403, 404, 408, 500, 501, 503),
+      },
+    }),
+    ...placeBoth("/sequences/import", "post", "SequencesImport", {
+      summary: "Add exported sequences to a model",
+      api,
+      requestBody: body(schemas.sequenceExport, true),
+      responses: {
+        ...success("Sequences that were taken and refused", json(schemas.sequenceImport)),
+        ...ErrorResponses.of(400, 403, 404, 408, 500, 501, 503),
+      },
+    }),
   ]
 }

@@ -46,6 +46,10 @@ export interface ProtocolSchemas {
   readonly logChanges: SchemaObject
   readonly traceSettings: SchemaObject
   readonly traceChanges: SchemaObject
+  readonly sequenceList: SchemaObject
+  readonly sequenceSelection: SchemaObject
+  readonly sequenceExport: SchemaObject
+  readonly sequenceImport: SchemaObject
   readonly error: SchemaObject
 }
 
@@ -113,6 +117,7 @@ export const make = (): ProtocolSchemas => {
     ),
     // Triton ignores unknown settings of traces, but not those of the log.
     traceChanges: add("TraceChanges", object(nullable(traceChanges), [])),
+    ...sequenceSchemas(add),
     schemas: components.schemas,
   }
 }
@@ -272,3 +277,35 @@ const inferResponse = (data: SchemaObject): SchemaObject =>
     },
     ["model_name", "model_version", "outputs"],
   )
+
+const sequenceSchemas = (add: (name: string, schema: SchemaObject) => SchemaObject) => {
+  const idFields = { id: string, datatype: { type: "string", enum: ["UINT64", "BYTES"] } } as const
+  const id = add("SequenceId", object(idFields))
+  const state = add("SequenceState", {
+    ...object({ datatype: string, shape: array(unsigned), data: string }),
+    description: "The bytes of `data` are in base64, little endian",
+  })
+  const sequence = add(
+    "ExportedSequence",
+    object({ ...idFields, age_ms: unsigned, state: array(state) }, ["id", "datatype"]),
+  )
+  const refused = add("RefusedSequence", object({ ...idFields, kind: string, error: string }))
+  const head = { format: unsigned, model: string, states: string, sequences: array(sequence) }
+  return {
+    sequenceList: add(
+      "SequenceList",
+      object({
+        model: string,
+        version: string,
+        live: unsigned,
+        backlog: unsigned,
+        state_bytes: unsigned,
+        movable: boolean,
+        sequences: array(id),
+      }),
+    ),
+    sequenceSelection: add("SequenceSelection", object({ ids: array(id), wait_ms: unsigned }, [])),
+    sequenceExport: add("SequenceExport", object({ ...head, remaining: unsigned }, Object.keys(head))),
+    sequenceImport: add("SequenceImport", object({ imported: unsigned, refused: array(refused) })),
+  }
+}
