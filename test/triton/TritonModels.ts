@@ -1,20 +1,11 @@
 /**
  * The models of the conformance cases for Triton's Python backend. They answer as those of conformance/Models.ts do, so
- * that one case runs against both. Cases of other models do not run here: models that hold requests, ONNX files, labels
- * and texts of our own declarations, and BF16, which numpy does not have.
+ * that one case runs against both. TritonStoredModels.ts has those of the repository.
  */
-import { mkdirSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { codes } from "../conformance/Codes.ts"
 import { datatypes } from "../conformance/Elements.ts"
-
-interface TritonModel {
-  readonly name: string
-  readonly config: string
-  /** Lines of `execute` that set `outputs`, a list of tensors, for each `request`. */
-  readonly code?: string
-  readonly decoupled?: string
-  readonly versions?: ReadonlyArray<number>
-}
+import { failure } from "../conformance/Models.ts"
+import * as PythonModel from "./PythonModel.ts"
 
 const type = (datatype: string) => `TYPE_${datatype === "BYTES" ? "STRING" : datatype}`
 
@@ -24,12 +15,32 @@ const io = (kind: "input" | "output", name: string, datatype: string, dims: stri
 const both = (name: string, datatype: string, dims: string, more = "") =>
   io("input", name, datatype, dims, more) + io("output", name, datatype, dims)
 
-const echoes = datatypes
-  .filter((datatype) => datatype !== "BF16")
-  .flatMap((datatype): ReadonlyArray<TritonModel> => [
-    { name: `batched_${datatype.toLowerCase()}`, config: `max_batch_size: 8\n${both("X", datatype, "-1")}` },
-    { name: `single_${datatype.toLowerCase()}`, config: both("X", datatype, "-1") },
-  ])
+/** numpy has no BF16: the tensor itself is the output. */
+const same = `outputs = [pb_utils.get_input_tensor_by_name(request, "X")]`
+
+const echoes = datatypes.flatMap((datatype): ReadonlyArray<PythonModel.PythonModel> => {
+  const code = datatype === "BF16" ? { code: same } : {}
+  return [
+    { name: `batched_${datatype.toLowerCase()}`, config: `max_batch_size: 8\n${both("X", datatype, "-1")}`, ...code },
+    { name: `single_${datatype.toLowerCase()}`, config: both("X", datatype, "-1"), ...code },
+  ]
+})
+
+/** Names of Triton's codes in Python, by the numbers of gRPC. */
+const errorCodes: Readonly<Record<number, string>> = {
+  1: "CANCELLED",
+  2: "UNKNOWN",
+  3: "INVALID_ARG",
+  5: "NOT_FOUND",
+  6: "ALREADY_EXISTS",
+  12: "UNSUPPORTED",
+  13: "INTERNAL",
+  14: "UNAVAILABLE",
+}
+
+const failures = Object.entries(codes).flatMap(([tag, { grpc }]) =>
+  errorCodes[grpc] === undefined ? [] : [[tag, errorCodes[grpc]] as const],
+)
 
 const addSub = (names: readonly [string, string, string, string], datatype: string, dims: number, rows: number) => {
   const [a, b, sum, difference] = names
@@ -43,7 +54,7 @@ outputs = [pb_utils.Tensor("${sum}", a + b), pb_utils.Tensor("${difference}", a 
   }
 }
 
-const models: ReadonlyArray<TritonModel> = [
+const models: ReadonlyArray<PythonModel.PythonModel> = [
   ...echoes,
   { name: "simple", ...addSub(["INPUT0", "INPUT1", "OUTPUT0", "OUTPUT1"], "INT32", 16, 8) },
   { name: "onnx_simple", ...addSub(["A", "B", "SUM", "DIFFERENCE"], "FP32", 2, 4) },
@@ -52,7 +63,7 @@ const models: ReadonlyArray<TritonModel> = [
   {
     name: "versions",
     config: `version_policy { all {} }\n${io("input", "X", "INT32", "1")}${io("output", "VERSION", "INT32", "1")}`,
-    code: `outputs = [pb_utils.Tensor("VERSION", np.array([int(self.version)], np.int32))]`,
+    code: `outputs = [pb_utils.Tensor("VERSION", np.array([self.version], np.int32))]`,
     versions: [1, 3],
   },
   {
@@ -71,46 +82,51 @@ if to < 0:
 for rows in [x, *x[:, None]]:
     sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("Y", rows)]))`,
   },
+  {
+    name: "text",
+    config: `max_batch_size: 4\n${io("input", "TEXT", "BYTES", "1")}${io("output", "TEXT", "BYTES", "1")}`,
+    code: `outputs = [pb_utils.Tensor("TEXT", get(request, "TEXT"))]`,
+  },
+  {
+    name: "scores",
+    config:
+      `max_batch_size: 4\n${io("input", "X", "FP32", "-1")}${io("output", "SCORE", "FP32", "-1")}` +
+      `${io("output", "CLASS", "BYTES", "1")}${io("output", "TEXT", "BYTES", "1")}${io("output", "HALF", "FP16", "1")}`,
+    code: `x = get(request, "X")
+rows = len(x)
+outputs = [pb_utils.Tensor("SCORE", x), pb_utils.Tensor("CLASS", np.array([[b"dog"]] * rows, dtype=object)),
+  pb_utils.Tensor("TEXT", np.array([[b""]] * rows, dtype=object)), pb_utils.Tensor("HALF", np.ones((rows, 1), np.float16))]`,
+  },
+  {
+    name: "fail",
+    config: io("input", "TAG", "BYTES", "1") + io("output", "TAG", "BYTES", "1"),
+    code: `codes = ${JSON.stringify(Object.fromEntries(failures))}
+code = codes.get(get(request, "TAG")[0].decode())
+if code is None:
+    raise Exception(${JSON.stringify(failure)})
+error = pb_utils.TritonError(${JSON.stringify(failure)}, getattr(pb_utils.TritonError, code))`,
+  },
+  {
+    name: "stuck",
+    config: both("X", "INT32", "1"),
+    code: `while not request.is_cancelled():
+    time.sleep(0.01)
+error = pb_utils.TritonError("cancelled", pb_utils.TritonError.CANCELLED)`,
+  },
 ]
 
 /** Names of the models that run on both. */
 export const names: ReadonlySet<string> = new Set(models.map(({ name }) => name))
 
-const indented = (text: string) => text.replaceAll(/^/gm, " ".repeat(12))
-
-const echo = `outputs = [pb_utils.Tensor("X", get(request, "X"))]`
-
-const program = ({ code = echo, decoupled }: TritonModel) => `import numpy as np
-import triton_python_backend_utils as pb_utils
-
-def get(request, name):
-    return pb_utils.get_input_tensor_by_name(request, name).as_numpy()
-
-class TritonPythonModel:
-    def initialize(self, args):
-        self.version = args["model_version"]
-
-    def execute(self, requests):
-        responses = []
-        for request in requests:
-${
-  decoupled === undefined
-    ? `${indented(code)}\n${indented("responses.append(pb_utils.InferenceResponse(outputs))")}\n        return responses`
-    : `${indented("sender = request.get_response_sender()")}\n${indented(decoupled)}\n${indented(
-        "sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)",
-      )}\n        return None`
+/** Why other models of conformance/Models.ts do not. */
+export const others: Readonly<Record<string, string>> = {
+  asked: "the Python backend sets no parameters of responses",
+  ragged: "the Python backend has no batch_input and batch_output",
+  shapes: "a configuration of Triton has no tensor without dimensions",
+  stopped: "only a model in code stops for good",
 }
-`
 
 /** Writes the repository. */
 export const write = (directory: string): void => {
-  for (const model of models) {
-    const put = (path: string, text: string) => {
-      const file = join(directory, model.name, path)
-      mkdirSync(dirname(file), { recursive: true })
-      writeFileSync(file, text)
-    }
-    put("config.pbtxt", `backend: "python"\n${model.config}`)
-    for (const version of model.versions ?? [1]) put(`${version}/model.py`, program(model))
-  }
+  for (const model of models) PythonModel.write(directory, model)
 }

@@ -7,27 +7,41 @@ import { setImmediate } from "node:timers/promises"
 export interface TritonServer extends AsyncDisposable {
   readonly http: number
   readonly grpc: number
+  readonly metrics: number
+  /** Returns the last 16 million characters of its log. */
+  readonly log: () => string
 }
 
 /** Time for the models to load; each Python model is a process. */
 const startTimeout = 180_000
 
 /** @throws Error with the end of its log if it does not start */
-export const start = async (program: string, repository: string): Promise<TritonServer> => {
-  const [http, grpc] = await Promise.all([freePort(), freePort()])
-  const flags = ["--allow-metrics=false", "--exit-timeout-secs=5", "--trace-config=mode=triton"]
-  const ports = [`--http-port=${http}`, `--grpc-port=${grpc}`, "--http-address=127.0.0.1", "--grpc-address=127.0.0.1"]
-  // A group of its own, because the program may be a script that starts the server, and models are processes.
-  const child = spawn(program, [`--model-repository=${repository}`, ...ports, ...flags], { detached: true })
+export const start = async (
+  program: string,
+  repository: string,
+  more: ReadonlyArray<string>,
+): Promise<TritonServer> => {
+  const [http, grpc, metrics] = await Promise.all([freePort(), freePort(), freePort()])
+  const flags = ["--exit-timeout-secs=5", "--trace-config=mode=triton", ...more]
+  const ports = Object.entries({ http, grpc, metrics }).flatMap(([name, port]) => [
+    `--${name}-port=${port}`,
+    `--${name}-address=127.0.0.1`,
+  ])
+  // A group of its own, because the program may be a script that starts the server, and models are processes. With a
+  // socket as stdin, shells that start Python would read their profile.
+  const child = spawn(program, [`--model-repository=${repository}`, ...ports, ...flags], {
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  })
   let log = ""
   const started = new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => end("has not started in time"), startTimeout)
     const end = (reason: string) => {
       clearTimeout(timer)
-      reject(new Error(`Triton ${reason}:\n${log.slice(-4000)}`))
+      reject(new Error(`Triton ${reason}:\n${problems(log)}`))
     }
     const add = (chunk: Buffer) => {
-      log += String(chunk)
+      log = (log + String(chunk)).slice(-16_000_000)
       if (!log.includes("Started HTTPService")) return
       clearTimeout(timer)
       resolve()
@@ -49,17 +63,23 @@ export const start = async (program: string, repository: string): Promise<Triton
     await stop()
     throw error
   }
-  return { http, grpc, [Symbol.asyncDispose]: stop }
+  return { http, grpc, metrics, log: () => log, [Symbol.asyncDispose]: stop }
+}
+
+/** The lines of a log that say what is wrong; its end if none does. */
+const problems = (log: string): string => {
+  const lines = log.split("\n").filter((line) => /^E\d|UNAVAILABLE|failed/.test(line))
+  return lines.length === 0 ? log.slice(-4000) : lines.join("\n").slice(-4000)
 }
 
 /** Its ports open a moment after the line of the log. */
 const ready = async (port: number): Promise<void> => {
   for (const end = performance.now() + startTimeout; performance.now() < end;) {
-    const response = await fetch(`http://127.0.0.1:${port}/v2/health/ready`).catch(() => undefined)
+    const response = await fetch(`http://127.0.0.1:${port}/v2/health/live`).catch(() => undefined)
     if (response?.ok === true) return
     await setImmediate()
   }
-  throw new Error("Triton is not ready in time")
+  throw new Error("Triton is not live in time")
 }
 
 const freePort = async (): Promise<number> => {
