@@ -6,6 +6,8 @@ import { type Context, Effect, type Exit, type Result } from "effect"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import type { Batch } from "../batch/Batch.ts"
 import type { InferenceError } from "../error/InferenceError.ts"
+import type { Permit } from "../limiter/Permit.ts"
+import type { GroupLimits } from "../limiter/Resource.ts"
 import type { Response } from "../request/Request.ts"
 
 export interface ExecutionResult {
@@ -41,6 +43,8 @@ export interface InstanceGroup {
   /** Number of instances; for each GPU, if there are any. */
   readonly count: number
   readonly gpus: ReadonlyArray<number>
+  /** Resources and priority for the rate limiter. */
+  readonly rateLimiter?: GroupLimits | undefined
 }
 
 export interface Instance {
@@ -60,14 +64,18 @@ export interface Instance {
   readonly status: () => InstanceStatus
   /** Set by the scheduler: the instance calls it whenever its status has changed. */
   onStatusChange: () => void
+  /** Set by the owner of the instance, once it is built: a batch needs it. Undefined: batches start at once. */
+  permit?: Permit | undefined
   /** Begins at once, and settles whenever it has ended, perhaps before this returns. */
   readonly execute: (batch: Batch, settle: Settle) => Interrupt
 }
 
-/** An instance around `inner`, with its name and status, that transforms tensors. Its code calls no other model. */
+/** An instance around `inner`, with its name and status, that transforms tensors. */
 export const wrapInstance = (inner: Instance, execute: Instance["execute"]): Instance => ({
   name: inner.name,
   concurrency: inner.concurrency,
+  ...(inner.cycles === undefined ? {} : { cycles: inner.cycles }),
+  ...(inner.interruptsRequests === undefined ? {} : { interruptsRequests: inner.interruptsRequests }),
   ...(inner.interruptTimeout === undefined ? {} : { interruptTimeout: inner.interruptTimeout }),
   status: inner.status,
   get onStatusChange() {

@@ -2,8 +2,9 @@
  * The instances of a model, as its options declare them: individually, and in groups as in the protocol's
  * configuration. Pure: InstanceSet.ts builds the instances.
  */
-import { Layer } from "effect"
+import { Equal, Layer } from "effect"
 import { requireInteger } from "../model/Batching.ts"
+import type { GroupLimits } from "../limiter/Resource.ts"
 import type { InstanceGroup } from "./Instance.ts"
 import type { BuiltInstance, DeviceKind, InstanceContext } from "./InstanceContext.ts"
 
@@ -19,6 +20,8 @@ export interface GroupOptions<L = AnyLayer> {
   readonly layer?: L
   /** Name of the group, whose instances are `<name>_0`, `<name>_1` and so on. Default `<model>_<group>`. */
   readonly name?: string
+  /** Resources that each execution of an instance holds, and its priority, for the rate limiter (RateLimit). */
+  readonly rateLimiter?: GroupLimits | undefined
 }
 
 /** A number, or a list of groups; a layer is a group of one instance. */
@@ -52,6 +55,7 @@ export type Needs<Options> = Exclude<Layer.Services<LayerOf<Options>>, InstanceC
 export interface PlannedInstance {
   readonly details: BuiltInstance
   readonly layer: AnyLayer | undefined
+  readonly rateLimiter: GroupLimits | undefined
 }
 
 export interface InstancePlan {
@@ -67,7 +71,8 @@ export const isAlike = (one: PlannedInstance, other: PlannedInstance): boolean =
   one.details.group === other.details.group &&
   one.details.index === other.details.index &&
   one.details.kind === other.details.kind &&
-  one.details.gpu === other.details.gpu
+  one.details.gpu === other.details.gpu &&
+  Equal.equals(one.rateLimiter, other.rateLimiter)
 
 /**
  * Plans the instances of a model. By default there is one, in a group with the name of the model.
@@ -84,9 +89,13 @@ export const make = (model: string, version: string, option: InstancesOption = [
 const isLayer = (each: GroupOptions | AnyLayer): each is AnyLayer => Layer.isLayer(each)
 
 const planGroup = (model: string, version: string, group: number, options: GroupOptions) => {
-  const { count = 1, kind = "CPU", layer, name = `${model}_${group}` } = options
+  const { count = 1, kind = "CPU", layer, rateLimiter, name = `${model}_${group}` } = options
   const { gpus = kind === "GPU" ? [0] : [] } = options
   requireInteger(model, `instances[${group}].count`, count, 1)
+  requireInteger(model, `instances[${group}].rateLimiter.priority`, rateLimiter?.priority ?? 1, 0)
+  for (const { name, count } of rateLimiter?.resources ?? []) {
+    requireInteger(model, `instances[${group}].rateLimiter, count of resource "${name}",`, count, 0)
+  }
   for (const gpu of gpus) requireInteger(model, `instances[${group}].gpus`, gpu, 0)
   if (gpus.length > 0 !== (kind === "GPU")) {
     const rule = kind === "GPU" ? "must name at least one device" : 'require kind "GPU"'
@@ -96,7 +105,7 @@ const planGroup = (model: string, version: string, group: number, options: Group
   const instances = devices
     .flatMap((gpu) => Array.from({ length: count }, () => gpu))
     .map((gpu, index): PlannedInstance => {
-      return { details: { name: `${name}_${index}`, model, version, group, index, kind, gpu }, layer }
+      return { details: { name: `${name}_${index}`, model, version, group, index, kind, gpu }, layer, rateLimiter }
     })
-  return { instances, group: { name, kind, count, gpus } }
+  return { instances, group: { name, kind, count, gpus, ...(rateLimiter && { rateLimiter }) } }
 }

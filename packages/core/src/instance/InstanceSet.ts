@@ -2,7 +2,10 @@
  * The instances of a model, each in a separate scope. They are built from a plan and can be exchanged for those of
  * another plan; instances that are the same in both remain. Pool.ts assigns batches to them.
  */
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Exit, Result, Scope } from "effect"
+import type { Permit } from "../limiter/Permit.ts"
+import { RateLimitError } from "../limiter/RateLimitError.ts"
+import { CurrentRateLimiter } from "../limiter/RateLimiter.ts"
 import type { Instance, InstanceGroup } from "./Instance.ts"
 import * as InstancePlan from "./InstancePlan.ts"
 
@@ -18,6 +21,7 @@ export interface InstanceSource<E, R> {
 interface Built {
   readonly planned: InstancePlan.PlannedInstance
   readonly instance: Instance
+  readonly permit: Permit | undefined
   readonly scope: Scope.Closeable
 }
 
@@ -51,11 +55,13 @@ export const make = Effect.fnUntraced(function* <E, EW = never>(
 
   const buildOne = Effect.fn("InstanceSet.build")(function* (planned: InstancePlan.PlannedInstance) {
     const instanceScope = yield* Scope.fork(scope)
-    const instance = yield* build(planned).pipe(
+    return yield* Effect.gen(function* () {
+      const permit = yield* permitOf(planned)
+      return { planned, instance: yield* build(planned), permit, scope: instanceScope } satisfies Built
+    }).pipe(
       Scope.provide(instanceScope),
       Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(instanceScope, exit) : Effect.void)),
     )
-    return { planned, instance, scope: instanceScope } satisfies Built
   })
   const close = (built: ReadonlyArray<Built>) =>
     Effect.forEach(built, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
@@ -71,6 +77,8 @@ export const make = Effect.fnUntraced(function* <E, EW = never>(
       concurrency: "unbounded",
       discard: true,
     })
+    // A warm-up needs no resources.
+    for (const { instance, permit } of into) instance.permit = permit
   })
 
   const first: Array<Built> = []
@@ -107,6 +115,18 @@ export const make = Effect.fnUntraced(function* <E, EW = never>(
       return { commit }
     }),
   }
+})
+
+/** Adds an instance to the rate limiter, up to the end of the scope. Resources that are not there are a defect. */
+const permitOf = Effect.fnUntraced(function* ({ details, rateLimiter }: InstancePlan.PlannedInstance) {
+  const limiter = yield* CurrentRateLimiter
+  if (limiter === undefined || rateLimiter === undefined) return undefined
+  const register = Effect.suspend(() => {
+    const registered = limiter.register(details.gpu ?? 0, rateLimiter)
+    if (Result.isSuccess(registered)) return Effect.succeed(registered.success)
+    return Effect.die(new RateLimitError({ message: registered.failure }))
+  })
+  return (yield* Effect.acquireRelease(register, ({ close }) => Effect.sync(close))).permit
 })
 
 const inOrder = (
