@@ -130,13 +130,14 @@ export class ModelStatistics {
     this.elements.added += added
   }
 
-  /** One execution that succeeded. */
-  executed(rows: number, compute: ComputeDurations, atMillis: number): void {
+  /** One execution that succeeded. `emptyRows` have filled its batch, and answered nothing. */
+  executed(rows: number, compute: ComputeDurations, atMillis: number, emptyRows = 0): void {
     this.executionCount += 1
     this.inferenceCount += rows
     this.lastInference = atMillis
-    let batch = this.batches.get(rows)
-    if (batch === undefined) this.batches.set(rows, (batch = new BatchStatistics()))
+    const size = rows + emptyRows
+    let batch = this.batches.get(size)
+    if (batch === undefined) this.batches.set(size, (batch = new BatchStatistics()))
     batch.computeInput.add(compute.input)
     batch.computeInfer.add(compute.infer)
     batch.computeOutput.add(compute.output)

@@ -5,6 +5,7 @@
 import type { Effect, Exit, Result, Tracer } from "effect"
 import type { InferenceError } from "../error/InferenceError.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
+import type { SequencePosition } from "./SequencePosition.ts"
 
 export type Parameter = boolean | bigint | number | string
 
@@ -30,6 +31,8 @@ export interface Request {
   readonly emit?: Emit
   /** Absent for a request that is not traced. */
   readonly trace?: Trace | undefined
+  /** Set by the queue of a model with sequences. */
+  readonly sequence?: SequencePosition
 }
 
 /** A moment on the way of a request, by its name in Triton's traces. */
@@ -92,6 +95,8 @@ export interface Response {
   /** By position in the signature's outputs; undefined for one that the model has left out. */
   readonly outputs: ReadonlyArray<TypedTensor | undefined>
   readonly parameters: Parameters
+  /** Whether this answers nothing yet: the request returns to its queue, for another execution. Default false. */
+  readonly isRescheduled?: boolean
 }
 
 /**

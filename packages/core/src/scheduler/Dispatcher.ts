@@ -11,7 +11,7 @@ import { Clock, Context, Effect, Latch, type Scheduler } from "effect"
 import type { Alarm } from "./Alarm.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
 import type { Load, Pool } from "./Pool.ts"
-import type { Queue } from "./Queue.ts"
+import type { Decision, Queue } from "./Queue.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import { RunningBatch, type RunningBatchOptions } from "./RunningBatch.ts"
 
@@ -22,6 +22,8 @@ export interface DispatcherOptions {
   /** Takes turns of the event loop. */
   readonly tasks: Scheduler.SchedulerDispatcher
   readonly alarms: AlarmClock
+  /** Whether no batch may start yet. */
+  readonly isHeld: (() => boolean) | undefined
   /** Called when no instance will take the queued requests any more. */
   readonly onFailed: () => void
 }
@@ -45,7 +47,7 @@ export class Dispatcher {
     this.#options = options
     this.#alarm = options.alarms.alarm(this.wake)
     this.#isLate = options.alarms.clock === Context.get(Context.empty(), Clock.Clock)
-    options.pool.watch(this.wake)
+    options.pool.watch(this.wake, () => this.#turn())
   }
 
   /** The queue or an instance has changed. */
@@ -55,12 +57,19 @@ export class Dispatcher {
     this.#options.tasks.scheduleTask(this.#turn, 0)
   }
 
+  /** Queued requests have left. The rest may be complete now, or too little to wait for the rate limiter. */
+  readonly left = (): void => {
+    const { pool, queue } = this.#options
+    if (queue.size > 0 || pool.staged.length > 0) this.wake()
+  }
+
   /**
    * Interrupts the running batches, and waits for their end: at most for the interrupt timeout of their instances.
    * Requires an empty queue.
    */
   get stop(): Effect.Effect<void> {
     return Effect.suspend(() => {
+      for (const { instance } of this.#options.pool.staged) instance.permit?.withdraw()
       for (const batch of this.#running) batch.interrupt()
       const limit = Math.max(0, ...Array.from(this.#running, ({ interruptTimeout }) => interruptTimeout))
       if (this.#running.size === 0 || limit === Infinity) return this.#ended.await
@@ -86,21 +95,62 @@ export class Dispatcher {
     const { pool, onFailed } = this.#options
     this.#isAwake = false
     if (pool.hasFailed) onFailed()
+    const { queue } = this.#options
+    if (queue.instanceFailed !== undefined) for (const instance of pool.failed) queue.instanceFailed(instance)
+    if (this.#options.isHeld?.() === true) return
     let goesOn = true
-    while (goesOn) goesOn = this.#startNext()
+    while (goesOn) goesOn = queue.isPinned === true ? this.#startPinned() : this.#startNext()
+    if (pool.isLimited) this.#withdraw()
+  }
+
+  /** Instances without a batch that is ready do not wait for the rate limiter. */
+  #withdraw(): void {
+    const { pool, queue, batches } = this.#options
+    for (const load of pool.staged) {
+      const { instance } = load
+      if (!pool.takesMore(load) || !queue.isReady(batches.nanos(), instance)) instance.permit?.withdraw()
+    }
   }
 
   /** Whether another batch may start in this turn. A batch that ended at once has woken the loop for the next one. */
   #startNext(): boolean {
-    const { pool, queue, batches } = this.#options
+    const { pool, batches } = this.#options
     const load = pool.leastLoaded
     if (load === undefined) return false
     const now = batches.nanos()
-    const decision = queue.decide(now)
+    const decision = this.#decide(load, now)
+    if (decision === undefined) return false
     if (decision._tag === "Wait") this.#wait(decision.until - now)
     if (decision._tag !== "Take") return false
     this.#start(load, decision.requests, now)
     return !this.#isAwake
+  }
+
+  /** The decision of the queue; undefined while the instance waits for the rate limiter. */
+  #decide({ instance }: Load, now: number): Decision | undefined {
+    const { queue } = this.#options
+    const { permit } = instance
+    // A ready batch stays in the queue until its instance has its permit, and grows meanwhile.
+    if (permit !== undefined && queue.isReady(now, instance) && !permit.acquire()) return undefined
+    const decision = queue.decide(now, instance)
+    if (decision._tag !== "Take") permit?.release(false)
+    return decision
+  }
+
+  /** As `#startNext`, with a separate decision for each free instance. */
+  #startPinned(): boolean {
+    const { pool, batches } = this.#options
+    const now = batches.nanos()
+    let until = Infinity
+    for (const load of pool.free) {
+      const decision = this.#decide(load, now)
+      if (decision?._tag === "Wait" && decision.until < until) until = decision.until
+      if (decision?._tag !== "Take") continue
+      this.#start(load, decision.requests, now)
+      return !this.#isAwake
+    }
+    if (until !== Infinity) this.#wait(until - now)
+    return false
   }
 
   #wait(nanos: number): void {
@@ -117,6 +167,7 @@ export class Dispatcher {
     this.#ended.closeUnsafe()
     batch.start((endedAt) => {
       pool.end(load, endedAt)
+      load.instance.permit?.release(pool.takesMore(load) && queue.isReady(endedAt, load.instance))
       this.#running.delete(batch)
       if (this.#running.size === 0) this.#ended.openUnsafe()
       // In a separate turn, so that other callbacks run in between if the batch ended immediately.

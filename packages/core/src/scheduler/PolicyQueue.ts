@@ -10,7 +10,7 @@
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import { Expiries } from "./Expiries.ts"
 import { PriorityLane, PriorityLanes } from "./PriorityLanes.ts"
-import { type Decision, earliest, empty, type Queue, type QueueOptions } from "./Queue.ts"
+import { type Decision, earliest, empty, type Queue, type QueueOptions, type TimedQueue } from "./Queue.ts"
 import { levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
 import { Retries } from "./Retries.ts"
 
@@ -24,7 +24,8 @@ export interface PolicyQueueOptions extends QueueOptions {
 /** So many levels may be full at once; there may be more of them than memory has room for requests. */
 const fullLevels = 64
 
-export class PolicyQueue implements Queue {
+export class PolicyQueue implements Queue, TimedQueue {
+  readonly timed = this
   readonly #options: PolicyQueueOptions
   readonly #preferred: ReadonlySet<number>
   /** Number of rows at which a batch closes immediately. */
@@ -117,19 +118,13 @@ export class PolicyQueue implements Queue {
   }
 
   decide(now: number): Decision {
-    const retried = this.#retries.next()
-    if (retried.length > 0) return this.#take(retried)
-    this.expire(now)
-    const first = this.#first()
-    if (first === undefined) return empty
-    let until = Infinity
-    // While those that go first wait for more, others may already be complete.
-    for (const lanes of new Set([first, ...this.#lanes.values()])) {
-      const closed = this.#close(lanes, now)
-      if (typeof closed !== "number") return this.#take(closed)
-      if (closed < until) until = closed
-    }
-    return { _tag: "Wait", until }
+    const next = this.#next(now)
+    if (next === undefined) return empty
+    return typeof next === "number" ? { _tag: "Wait", until: next } : this.#take(next)
+  }
+
+  isReady(now: number): boolean {
+    return typeof this.#next(now) === "object"
   }
 
   clear(): Array<QueuedRequest> {
@@ -141,6 +136,23 @@ export class PolicyQueue implements Queue {
   #take(requests: ReadonlyArray<QueuedRequest>): Decision {
     for (const queued of requests) this.remove(queued)
     return { _tag: "Take", requests }
+  }
+
+  /** The requests that go now, or the time until which all wait; undefined for none. */
+  #next(now: number): ReadonlyArray<QueuedRequest> | number | undefined {
+    const retried = this.#retries.next()
+    if (retried.length > 0) return retried
+    this.expire(now)
+    const first = this.#first()
+    if (first === undefined) return undefined
+    let until = Infinity
+    // While those that go first wait for more, others may already be complete.
+    for (const lanes of new Set([first, ...this.#lanes.values()])) {
+      const closed = this.#close(lanes, now)
+      if (typeof closed !== "number") return closed
+      if (closed < until) until = closed
+    }
+    return until
   }
 
   #first(): PriorityLanes | undefined {

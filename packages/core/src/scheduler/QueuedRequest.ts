@@ -2,6 +2,7 @@
  * One request in the scheduler: queued, executing or ended. Data only: its queue moves it (RequestGroup.ts),
  * RunningBatch.ts executes it, and RequestCompletion.ts ends it.
  */
+import { constVoid } from "effect/Function"
 import type { Reply, Request } from "../request/Request.ts"
 import type { RequestStatistics } from "../metrics/ModelStatistics.ts"
 
@@ -24,14 +25,19 @@ export interface Executing {
 }
 
 export class QueuedRequest {
-  readonly request: Request
+  /** Replaced by a queue that adds what it knows of the request. */
+  request: Request
   readonly reply: Reply
   /** Where it is counted. */
   readonly statistics: RequestStatistics
-  /** When it was submitted, in the scheduler's nanoseconds. */
-  readonly queuedAt: number
+  /** When it was submitted, or was queued again after an execution, in the scheduler's nanoseconds. */
+  queuedAt: number
+  /** Whether it only fills a row of a batch: no caller waits for it. */
+  readonly isEmpty: boolean
   /** Whether it has ended: its reply was called, or never will be. */
   done = false
+  /** Whether its caller has left, or its deadline has passed while it was executed. */
+  isCancelled = false
   /** Requests with the same key may share a batch. Set by a queue that holds all of them as one group. */
   key = ""
   /** Set while it is in the queue; the group's own, as are the two neighbours in it. */
@@ -45,10 +51,19 @@ export class QueuedRequest {
   /** When its compute began, or its last response was taken. */
   respondedAt = 0
 
-  constructor(request: Request, reply: Reply, statistics: RequestStatistics, queuedAt: number) {
+  constructor(request: Request, reply: Reply, statistics: RequestStatistics, queuedAt: number, isEmpty = false) {
     this.request = request
     this.reply = reply
     this.statistics = statistics
     this.queuedAt = queuedAt
+    this.isEmpty = isEmpty
+    this.done = isEmpty
+  }
+
+  /** A row of a batch without a request: it is executed, and its outputs are dropped. */
+  static empty(request: Request): QueuedRequest {
+    return new QueuedRequest(request, constVoid, uncounted, 0, true)
   }
 }
+
+const uncounted: RequestStatistics = { succeeded: constVoid, failed: constVoid }

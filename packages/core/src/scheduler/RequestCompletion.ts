@@ -57,10 +57,17 @@ export class RequestCompletion {
     else this.ordering.settle(queued, result)
   }
 
+  /** Counts an execution after which the request goes on. */
+  executed(queued: QueuedRequest, elapsed: number, compute: ComputeDurations): void {
+    const waited = elapsed - compute.input - compute.infer - compute.output
+    queued.statistics.succeeded(elapsed, waited, compute, queued.request.id)
+    queued.running = undefined
+  }
+
   refuse(queued: QueuedRequest, reason: FailureReason, error: InferenceError): void {
     const { ordering } = this
     const outcome = Result.fail(error)
-    if (this.#end(queued)) {
+    if (this.#end(queued, reason)) {
       this.#countFailure(queued, reason)
       if (ordering !== undefined && reason === "BACKEND") return ordering.settle(queued, outcome)
       // The request has ended, but its reply may still wait for its turn.
@@ -71,14 +78,15 @@ export class RequestCompletion {
 
   /** Ends the request without a reply. */
   cancel(queued: QueuedRequest): void {
-    if (this.#end(queued)) this.#countFailure(queued, "CANCELED")
+    if (this.#end(queued, "CANCELED")) this.#countFailure(queued, "CANCELED")
     this.#options.deadlines.delete(queued)
     this.ordering?.leave(queued)
   }
 
-  #end(queued: QueuedRequest): boolean {
+  #end(queued: QueuedRequest, reason?: FailureReason): boolean {
     if (queued.done) return false
     queued.done = true
+    queued.isCancelled = reason === "CANCELED"
     this.#options.onEnd()
     if (queued.running === undefined) this.#leave(queued)
     else queued.running.leave(queued)

@@ -64,14 +64,13 @@ export class RequestQueue implements Queue {
     if (this.#size === 0) return empty
     const retried = this.#retries.next()
     if (retried.length > 0) return this.#take(retried)
-    const { maxBatchSize, maxQueueDelay } = this.#options
-    const oldest = this.#oldest()
-    if (oldest === undefined) return empty
-    const until = oldest.first.queuedAt + maxQueueDelay
-    if (now >= until || oldest.rows >= maxBatchSize || isMixed(oldest)) return this.#take(this.#fitting(oldest))
-    // While the oldest group waits for more, another one may already be complete.
-    for (const group of this.#groups.values()) if (group.rows >= maxBatchSize) return this.#take(this.#fitting(group))
-    return { _tag: "Wait", until }
+    const next = this.#next(now)
+    if (next === undefined) return empty
+    return typeof next === "number" ? { _tag: "Wait", until: next } : this.#take(this.#fitting(next))
+  }
+
+  isReady(now: number): boolean {
+    return this.#retries.next().length > 0 || typeof this.#next(now) === "object"
   }
 
   clear(): Array<QueuedRequest> {
@@ -83,6 +82,18 @@ export class RequestQueue implements Queue {
   #take(requests: ReadonlyArray<QueuedRequest>): Decision {
     for (const queued of requests) this.remove(queued)
     return { _tag: "Take", requests }
+  }
+
+  /** The group that goes now, or the time until which all groups wait; undefined for none. */
+  #next(now: number): Group | number | undefined {
+    const { maxBatchSize, maxQueueDelay } = this.#options
+    const oldest = this.#oldest()
+    if (oldest === undefined) return undefined
+    const until = oldest.first.queuedAt + maxQueueDelay
+    if (now >= until || oldest.rows >= maxBatchSize || isMixed(oldest)) return oldest
+    // While the oldest group waits for more, another one may already be complete.
+    for (const group of this.#groups.values()) if (group.rows >= maxBatchSize) return group
+    return until
   }
 
   /** As many requests as fit into a batch, in order, and at least one. */

@@ -6,7 +6,13 @@ import { Cause, Exit, Result, type Tracer } from "effect"
 import type { RequestCompletion } from "./RequestCompletion.ts"
 import type * as Batch from "../batch/Batch.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
-import { ExecutionFailed, type InferenceError, Unrecoverable } from "../error/InferenceError.ts"
+import {
+  Cancelled,
+  ExecutionFailed,
+  type InferenceError,
+  InvalidRequest,
+  Unrecoverable,
+} from "../error/InferenceError.ts"
 import { stopping } from "../error/Refusal.ts"
 import type { Request, Trace } from "../request/Request.ts"
 import * as RequestSpan from "../request/RequestSpan.ts"
@@ -22,6 +28,12 @@ export interface RunningBatchOptions {
   readonly nanos: () => number
   readonly currentTimeMillis: () => number
   readonly batchOf: (requests: ReadonlyArray<Request>) => Batch.Batch
+  /** Returns a request to the queue for another execution; undefined if the model is not configured for that. */
+  readonly resume: ((queued: QueuedRequest) => boolean) | undefined
+  /** Whether another scheduler, ahead of this one, queues such a request. */
+  readonly passesReschedules: boolean
+  /** Receives the requests of a batch that has ended, after their replies. */
+  readonly onSettled: ((requests: ReadonlyArray<QueuedRequest>, instance: Instance) => void) | undefined
   /** Executes requests again, as one batch; undefined for a model without retries. */
   readonly retry: ((requests: ReadonlyArray<QueuedRequest>) => void) | undefined
   /** Receives an error that makes the model unusable. */
@@ -52,9 +64,11 @@ export class RunningBatch {
     this.#options = options
     this.#instance = instance
     this.#requests = requests
-    this.#waiting = requests.length
+    this.#waiting = 0
     this.#startedAt = options.nanos()
     for (const queued of requests) {
+      if (queued.isEmpty) continue
+      this.#waiting += 1
       queued.running = this
       queued.respondedAt = this.#startedAt
     }
@@ -69,7 +83,7 @@ export class RunningBatch {
     try {
       const batch = this.#traced(this.#options.batchOf(this.#requests.map(({ request }) => request)))
       this.#rows = batch.rows
-      this.#options.statistics.executing(batch.rows, batch.requests.length)
+      this.#options.statistics.executing(batch.rows, this.#waiting)
       const interrupt = this.#instance.execute(batch, this.#end)
       if (this.#isSettled) return
       this.#interrupt = interrupt
@@ -126,6 +140,7 @@ export class RunningBatch {
     this.#free?.(endedAt)
     this.#span?.end(this.#options.spans?.clock.currentTimeNanosUnsafe() ?? 0n, exit)
     this.#settle(exit, endedAt - this.#startedAt)
+    this.#options.onSettled?.(this.#requests, this.#instance)
   }
 
   #settle(exit: Exit.Exit<ExecutionResult, InferenceError>, total: number): void {
@@ -139,10 +154,16 @@ export class RunningBatch {
     const infer = execution.inferDuration ?? total - input - output
     const compute = { input, infer, output, batch: this.#rows }
     let rows = 0
+    let emptyRows = 0
     // Loops by index: an iterator's pairs would be garbage of every request.
     for (let index = 0; index < this.#requests.length; index++) {
-      const request = this.#requests[index]?.request
-      if (request === undefined) continue
+      const queued = this.#requests[index]
+      if (queued === undefined) continue
+      const { request } = queued
+      if (queued.isEmpty) {
+        emptyRows += request.rows
+        continue
+      }
       if (request.trace !== undefined) {
         trace(request.trace, compute, this.#startedAt + total)
         request.trace.batch?.(this.#rows)
@@ -151,15 +172,25 @@ export class RunningBatch {
       if (outcome !== undefined && Result.isSuccess(outcome)) rows += request.rows
     }
     // Before the replies, so that callers that read the statistics next find their requests counted.
-    if (rows > 0) statistics.executed(rows, compute, currentTimeMillis())
+    if (rows > 0) statistics.executed(rows, compute, currentTimeMillis(), emptyRows)
     for (let index = 0; index < this.#requests.length; index++) {
       const queued = this.#requests[index]
       const outcome = outcomes[index]
       if (queued === undefined) continue
       if (outcome === undefined) completion.refuse(queued, "BACKEND", this.#missing())
       else if (Result.isFailure(outcome)) this.#refuse(queued, outcome.failure)
+      else if (outcome.success.isRescheduled === true && !this.#options.passesReschedules)
+        this.#reschedule(queued, total, compute)
       else completion.succeed(queued, outcome, this.#startedAt - queued.queuedAt + total, compute)
     }
+  }
+
+  #reschedule(queued: QueuedRequest, total: number, compute: ComputeDurations): void {
+    const { completion, resume } = this.#options
+    if (resume === undefined) return completion.refuse(queued, "BACKEND", unreschedulable())
+    if (queued.done) return
+    completion.executed(queued, this.#startedAt - queued.queuedAt + total, compute)
+    if (!resume(queued)) completion.refuse(queued, "OTHER", new Cancelled({ message: "" }))
   }
 
   #fail(cause: Cause.Cause<InferenceError>, total: number): void {
@@ -200,7 +231,7 @@ export class RunningBatch {
     const failure = Cause.findError(cause)
     if (Result.isSuccess(failure)) return failure.success
     if (Cause.hasInterruptsOnly(cause)) return stopping()
-    const message = `Failed to process the request(s) for model instance '${this.#instance.name}', message: see the server log`
+    const message = `Failed to process the request(s) for model '${this.#instance.name}', message: see the server log`
     return new ExecutionFailed({ message })
   }
 
@@ -210,6 +241,14 @@ export class RunningBatch {
     })
   }
 }
+
+/** In the words of Triton. */
+const unreschedulable = () =>
+  new InvalidRequest({
+    message:
+      "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is not configured to handle " +
+      "such a flag.",
+  })
 
 /** The parts of an execution, one behind the other up to its end. */
 const trace = (trace: Trace, { input, infer, output }: ComputeDurations, endedAt: number) => {

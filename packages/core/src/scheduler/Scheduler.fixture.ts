@@ -8,6 +8,7 @@ import { fromEffect, type Instance, type InstanceStatus } from "../instance/Inst
 import { infer } from "../running/CallableModel.ts"
 import * as Scheduler from "./Scheduler.ts"
 import { ModelStatistics } from "../metrics/ModelStatistics.ts"
+import type { Permit } from "../limiter/Permit.ts"
 import { make as tensor } from "../tensor/TypedTensor.ts"
 
 /** A request with this number of rows; the response repeats its values. */
@@ -26,16 +27,17 @@ interface Run {
   readonly gate: Deferred.Deferred<void, InferenceError>
 }
 
+export type HarnessOptions = Partial<Scheduler.SchedulerOptions> & {
+  instanceCount?: number
+  concurrency?: number
+  interruptible?: boolean
+  interruptTimeout?: number
+  permit?: (index: number) => Permit | undefined
+  wrap?: (execute: Instance["execute"]) => Instance["execute"]
+}
+
 /** Instances that record their batches and wait for `complete`. */
-export const harness = Effect.fnUntraced(function* (
-  options: Partial<Scheduler.SchedulerOptions> & {
-    instanceCount?: number
-    concurrency?: number
-    interruptible?: boolean
-    interruptTimeout?: number
-    wrap?: (execute: Instance["execute"]) => Instance["execute"]
-  } = {},
-) {
+export const harness = Effect.fnUntraced(function* (options: HarnessOptions = {}) {
   const runs: Array<Run> = []
   const context = yield* Effect.context<never>()
   const statistics = new ModelStatistics()
@@ -57,6 +59,7 @@ export const harness = Effect.fnUntraced(function* (
     concurrency: options.concurrency ?? 1,
     status: () => statuses.get(`m_0_${index}`) ?? "available",
     onStatusChange: () => {},
+    permit: options.permit?.(index),
     ...(options.interruptTimeout === undefined ? {} : { interruptTimeout: options.interruptTimeout }),
     execute: (options.wrap ?? identity)((batch, settle) => {
       const interrupt = executeGated(index)(batch, settle)
@@ -97,5 +100,5 @@ export const harness = Effect.fnUntraced(function* (
     statuses.set(name, status)
     for (const each of instances) each.onStatusChange()
   }
-  return { scheduler, runs, statistics, send, settle, sizes, complete, setStatus }
+  return { scheduler, instances, runs, statistics, send, settle, sizes, complete, setStatus }
 })

@@ -30,6 +30,7 @@ import {
 } from "../error/InferenceError.ts"
 import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from "../request/Request.ts"
 import { tracerOf } from "../request/RequestSpan.ts"
+import type { StartThreshold } from "../model/Batching.ts"
 import type { Instance } from "../instance/Instance.ts"
 import { PolicyQueue } from "./PolicyQueue.ts"
 import { Pool } from "./Pool.ts"
@@ -39,7 +40,8 @@ import { QueueTimeouts } from "./QueueTimeouts.ts"
 import { RequestQueue } from "./RequestQueue.ts"
 import { counted } from "./ResponseCount.ts"
 import { stopping } from "../error/Refusal.ts"
-import type { RequestStatistics, ModelStatistics } from "../metrics/ModelStatistics.ts"
+import { SequenceMove } from "../transfer/SequenceMove.ts"
+import type { FailureReason, RequestStatistics, ModelStatistics } from "../metrics/ModelStatistics.ts"
 import * as MonotonicTime from "../request/MonotonicTime.ts"
 
 export interface SchedulerOptions extends QueueOptions {
@@ -55,7 +57,23 @@ export interface SchedulerOptions extends QueueOptions {
   readonly groupKey: (request: Request) => string
   /** Whether the halves of a batch that fails are executed by themselves. */
   readonly bisects: boolean
+  /** Executes nothing before so many requests wait. */
+  readonly startsAt?: StartThreshold | undefined
   readonly batchOf: (requests: ReadonlyArray<Request>) => Batch
+  /** Whether another scheduler, ahead of this one, queues requests that go on. Default false. */
+  readonly passesReschedules?: boolean | undefined
+  /** Makes the queue. Default: the queue of these options. */
+  readonly makeQueue?: ((hooks: QueueHooks) => Queue) | undefined
+}
+
+/** The parts of a scheduler that its queue may need. */
+export interface QueueHooks {
+  readonly instances: ReadonlyArray<Instance>
+  /** Ends a request that has left the queue. */
+  readonly refuse: (queued: QueuedRequest, reason: FailureReason, error: InferenceError) => void
+  /** Makes a queue of the scheduler's options. */
+  readonly makeDefault: () => Queue
+  readonly warn: (message: string) => void
 }
 
 /** Services of the fiber that made the scheduler, for its plain code. */
@@ -65,6 +83,7 @@ interface SchedulerRuntime {
   readonly tasks: EffectScheduler.SchedulerDispatcher
   readonly tracer: Tracer.Tracer | undefined
   readonly log: (message: string, cause: Cause.Cause<unknown>) => void
+  readonly warn: (message: string) => void
 }
 
 /** Stops when the scope closes. */
@@ -76,6 +95,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     tasks: (yield* EffectScheduler.Scheduler).makeDispatcher(),
     tracer: tracerOf(context),
     log: (message, cause) => void runFork(Effect.logError(message, cause)),
+    warn: (message) => void runFork(Effect.logWarning(message)),
   })
   yield* Effect.addFinalizer(() => scheduler.stop)
   return scheduler
@@ -94,17 +114,27 @@ export class Scheduler {
   readonly #unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
   #fatal: Unrecoverable | undefined
   #isStopped = false
+  #hasStarted = false
 
-  constructor(options: SchedulerOptions, { alarms, tasks, tracer, log }: SchedulerRuntime) {
+  constructor(options: SchedulerOptions, { alarms, tasks, tracer, log, warn }: SchedulerRuntime) {
     const { model, statistics, batchOf, bisects, queueing } = options
     const { clock } = alarms
     this.#options = options
     this.#clock = clock
     this.#pool = new Pool(options.instances)
-    const queue = this.#makeQueue()
+    const queue = this.#makeQueue(warn)
     this.#queue = queue
     const onExpired = () => this.#dispatcher.wake()
-    this.#timeouts = queue instanceof PolicyQueue ? new QueueTimeouts(queue, alarms, this.#nanos, onExpired) : undefined
+    this.#timeouts = queue.timed && new QueueTimeouts(queue.timed, alarms, this.#nanos, onExpired)
+    this.sequences =
+      queue.movable &&
+      new SequenceMove(queue.movable, {
+        nanos: this.#nanos,
+        changed: () => {
+          this.#timeouts?.changed()
+          this.#dispatcher.wake()
+        },
+      })
     this.#deadlines = new Deadlines(alarms, (queued) => this.#expire(queued))
     this.#completion = new RequestCompletion({
       preserveOrdering: queueing?.preserveOrdering === true,
@@ -113,10 +143,7 @@ export class Scheduler {
       statistics,
       nanos: this.#nanos,
       onEnd: () => this.#openRequests.end(),
-      // The rest may be complete now.
-      onLeave: () => {
-        if (queue.size > 0) this.#dispatcher.wake()
-      },
+      onLeave: () => this.#dispatcher.left(),
       onDefect: (defect) => log(`A response callback of model '${model}' failed`, Cause.die(defect)),
     })
     this.#dispatcher = new Dispatcher({
@@ -127,6 +154,9 @@ export class Scheduler {
         batchOf,
         onUnrecoverable: (error) => this.#failPermanently(error),
         retry: bisects ? (requests) => this.#retry(requests) : undefined,
+        passesReschedules: options.passesReschedules === true,
+        resume: queue.canResume === true ? (queued) => this.#resume(queued) : undefined,
+        onSettled: queue.ended && ((requests, instance) => this.#settled(requests, instance)),
         completion: this.#completion,
         statistics,
         nanos: this.#nanos,
@@ -136,6 +166,7 @@ export class Scheduler {
       },
       tasks,
       alarms,
+      isHeld: options.startsAt && (() => this.#isHeld(options.startsAt)),
       onFailed: () => this.#refuseQueued(() => this.#notRunning("")),
     })
   }
@@ -149,6 +180,11 @@ export class Scheduler {
       counts,
       queuedAt,
     )
+    const problem = this.#queue.refusal?.(request)
+    if (problem !== undefined) {
+      reply(Result.fail(problem))
+      return constVoid
+    }
     const refusal = this.#admit(queued)
     if (refusal !== undefined) {
       const { queueRefusals } = this.#options.statistics
@@ -161,10 +197,16 @@ export class Scheduler {
     this.#openRequests.begin()
     this.#completion.ordering?.add(queued)
     this.#deadlines.add(queued)
-    this.#timeouts?.added()
+    this.#timeouts?.changed()
     request.trace?.at("QUEUE_START", queuedAt)
     this.#dispatcher.wake()
     return () => this.#completion.cancel(queued)
+  }
+
+  /** The queue has changed beside a submission: a slot of a sequence may be free. */
+  readonly queueChanged = (): void => {
+    this.#timeouts?.changed()
+    if (this.#queue.size > 0) this.#dispatcher.wake()
   }
 
   /** Requests that no instance has yet. */
@@ -178,6 +220,7 @@ export class Scheduler {
       oldestNanos: oldest === undefined ? 0 : now - oldest,
       instances: this.#pool.size,
       busyNanos: this.#pool.busyNanos(now),
+      sequences: this.#queue.counts?.(now),
     }
   }
 
@@ -194,11 +237,24 @@ export class Scheduler {
     return this.#openRequests.drained
   }
 
+  /** Refuses new sequences. Completes once all others are over; undefined without sequences. */
+  get endSequences(): Effect.Effect<void> | undefined {
+    if (this.#queue.endSequences === undefined) return undefined
+    return Effect.callback((resume) => this.#queue.endSequences?.(() => resume(Effect.void)))
+  }
+
+  /** Moves sequences to other servers; undefined without sequences. */
+  readonly sequences: SequenceMove | undefined
+
   /** Keeps `drained` waiting until its result is called. */
   readonly keep = (): Release => this.#openRequests.keep()
 
   /** These execute batches from now on, and no others; completes once the others have ended theirs. */
-  readonly replaceInstances = (instances: ReadonlyArray<Instance>): Effect.Effect<void> => this.#pool.replace(instances)
+  readonly replaceInstances = (instances: ReadonlyArray<Instance>): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      this.#queue.replaceInstances?.(instances)
+      return this.#pool.replace(instances, this.#queue.vacated?.bind(this.#queue))
+    })
 
   /** Rejects the queued requests, interrupts the running batches, and waits for their end. */
   get stop(): Effect.Effect<void> {
@@ -211,7 +267,19 @@ export class Scheduler {
 
   readonly #nanos = (): number => Number(this.#clock.monotonicTimeNanosUnsafe())
 
-  #makeQueue(): RequestQueue | PolicyQueue {
+  #makeQueue(warn: (message: string) => void): Queue {
+    const { makeQueue } = this.#options
+    if (makeQueue === undefined) return this.#makeDefault()
+    const makeDefault = () => this.#makeDefault()
+    return makeQueue({
+      instances: this.#options.instances,
+      refuse: (queued, reason, error) => this.#completion.refuse(queued, reason, error),
+      makeDefault,
+      warn,
+    })
+  }
+
+  #makeDefault(): Queue {
     const { queueing, preferredBatchSizes, maxBatchSize, maxQueueSize } = this.#options
     if (queueing === undefined && preferredBatchSizes.every((size) => size === maxBatchSize)) {
       return new RequestQueue(this.#options)
@@ -244,6 +312,24 @@ export class Scheduler {
   #emitting(emit: Emit, queued: () => QueuedRequest): Emit {
     const inTurn = this.#completion.ordering?.inTurn(queued, emit) ?? emit
     return counted(inTurn, queued, this.#options.statistics, this.#nanos)
+  }
+
+  #isHeld(threshold: StartThreshold | undefined): boolean {
+    const { size, backlogged = 0 } = this.#queue
+    this.#hasStarted ||=
+      threshold === undefined || (size - backlogged >= threshold.requests && backlogged >= threshold.backlogged)
+    return !this.#hasStarted
+  }
+
+  #resume(queued: QueuedRequest): boolean {
+    if (this.#isStopped) return false
+    return this.#queue.resume?.(queued, this.#nanos()) === true
+  }
+
+  #settled(requests: ReadonlyArray<QueuedRequest>, instance: Instance): void {
+    this.#queue.ended?.(requests, this.#nanos(), instance)
+    this.#timeouts?.changed()
+    if (this.#queue.size > 0) this.#dispatcher.wake()
   }
 
   #retry(requests: ReadonlyArray<QueuedRequest>): void {

@@ -42,6 +42,7 @@ export const errorStatuses: { readonly [T in Tag]: ErrorStatus } = {
   RegionNotFound: { grpc: GrpcCode.NOT_FOUND, http: 404 },
   RegionExists: { grpc: GrpcCode.ALREADY_EXISTS, http: 400 },
   RegionFailed: { grpc: GrpcCode.INTERNAL, http: 400 },
+  SequenceNotFound: { grpc: GrpcCode.INVALID_ARGUMENT, http: 400 },
 }
 
 /**

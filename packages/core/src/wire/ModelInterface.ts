@@ -8,4 +8,6 @@ export interface ModelInterface {
   readonly signature: Signature
   /** The most rows of one batch; 0 for a model without a batch dimension. */
   readonly maxBatchSize: number
+  /** Undefined for a model without sequences. */
+  readonly sequencing?: object | undefined
 }

@@ -10,6 +10,7 @@ import { byteWidth } from "../tensor/DataType.ts"
 import { InvalidRequest } from "../error/InferenceError.ts"
 import * as KnownParameters from "./KnownParameters.ts"
 import { errorPrefix, type Request, type Response } from "../request/Request.ts"
+import * as SessionParameters from "../request/SessionParameters.ts"
 import type { ModelInterface } from "./ModelInterface.ts"
 import { matches, type TensorSpec, wireDims } from "../tensor/TensorSpec.ts"
 import { symbolMismatch } from "../tensor/SymbolMismatch.ts"
@@ -60,7 +61,9 @@ export const validate = (
     inputs[index] = new TypedTensor(spec.datatype, tensor.shape, tensor.bytes)
   }
 
-  const missing = missingInputs(model, wire, inputs)
+  // A request that only ends its sequence is not executed.
+  const isClose = model.sequencing !== undefined && SessionParameters.isClose(wire.parameters)
+  const missing = isClose ? undefined : missingInputs(model, wire, inputs)
   if (missing !== undefined) return refuse(missing)
   const disagreement = symbolMismatch(model.name, specs, inputs)
   if (disagreement !== undefined) return refuse(disagreement)

@@ -1,0 +1,32 @@
+/** The place of a request in its sequence. The memory of the sequence is in sequence/SequenceMemory.ts. */
+import type { TypedTensor } from "../tensor/TypedTensor.ts"
+
+/** An unsigned integer of 64 bits, or a string. `5n` and `"5"` are different ids. */
+export type SequenceId = bigint | string
+
+/** Why a sequence is over. `replaced`: a START came before its END. `moved`: it has been exported. */
+export type SequenceEnd = "ended" | "expired" | "cancelled" | "replaced" | "failed" | "tooLarge" | "stopped" | "moved"
+
+/** State that a sequence keeps between its requests, from one START to the end. */
+export interface SequenceState {
+  /** State tensors by position in `Sequencing.states`, as the last execution left them; undefined before the first. */
+  readonly tensors: ReadonlyArray<TypedTensor> | undefined
+  /**
+   * Keeps copies of these tensors. False if they exceed a limit: the sequence is over then. `overwrites`: whether the
+   * copies may take the memory of the tensors so far, which nothing else may hold then.
+   */
+  readonly keep: (tensors: ReadonlyArray<TypedTensor>, overwrites: boolean) => boolean
+  /** State of a handler; undefined before it has set one. */
+  value: unknown
+  /** Called once, at the end of the sequence. */
+  onEnd: ((reason: SequenceEnd) => void) | undefined
+}
+
+export interface SequencePosition {
+  readonly id: SequenceId
+  readonly isStart: boolean
+  readonly isEnd: boolean
+  /** False for a row that only fills a gap of a batch. */
+  readonly isReady: boolean
+  readonly state: SequenceState
+}

@@ -1,0 +1,115 @@
+/**
+ * An instance of a model with control tensors or state tensors. Its callers see neither: the inputs of each request are
+ * followed by them, and the state outputs of a successful request are kept for the next one.
+ *
+ *   request   inputs ─► inputs, control tensors, state ─► model ─► outputs, new state ─► outputs
+ *                                                  ▲                           │
+ *                                                  └──────── sequence ◄────────┘
+ */
+import { Exit, Result } from "effect"
+import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
+import { type ExecutionResult, type Instance, wrapInstance } from "../instance/Instance.ts"
+import type { Sequencing } from "../model/Sequencing.ts"
+import type { Request, Response } from "../request/Request.ts"
+import type { SequencePosition } from "../request/SequencePosition.ts"
+import type { Signature } from "../tensor/TensorSpec.ts"
+import type { TypedTensor } from "../tensor/TypedTensor.ts"
+import * as ControlTensors from "./ControlTensors.ts"
+import * as StateTensors from "./StateTensors.ts"
+
+/** Whether the model has tensors that its callers do not see. */
+export const isNeeded = ({ controls, states }: Sequencing): boolean => controls.length + states.length > 0
+
+/** The signature that the instance has, from that of its callers. */
+export const innerSignature = ({ inputs, outputs }: Signature, { controls, states }: Sequencing): Signature => ({
+  inputs: [
+    ...inputs,
+    ...controls.map(({ name, datatype }) => ({ name, datatype, dims: [1], optional: false })),
+    ...states.map(({ input, datatype, dims }) => ({ name: input, datatype, dims, optional: false })),
+  ],
+  outputs: [
+    ...outputs,
+    ...hidden({ inputs, outputs }, states).map(({ output, datatype, dims }) => ({
+      name: output,
+      datatype,
+      dims,
+      optional: false,
+    })),
+  ],
+})
+
+/** State outputs that callers do not see. */
+const hidden = ({ outputs }: Signature, states: Sequencing["states"]) =>
+  states.filter(({ output }) => !outputs.some(({ name }) => name === output))
+
+export interface StatefulModel {
+  /** Signature that callers see. */
+  readonly signature: Signature
+  /** Name of the model. */
+  readonly model: string
+  /** Whether tensors have a batch dimension. */
+  readonly batches: boolean
+  /** Whether the instance, or a response, may hold inputs after their batch. */
+  readonly keepsInputs: boolean
+}
+
+export const make = (
+  instance: Instance,
+  sequencing: Sequencing,
+  { signature, model, batches, keepsInputs }: StatefulModel,
+): Instance => {
+  const { states } = sequencing
+  const controls = sequencing.controls.map((control) => ControlTensors.maker(control, batches))
+  // Made for each sequence: a handler that writes into it changes no other sequence.
+  const initial = () => states.map((state) => StateTensors.initial(state, batches))
+  const names = innerSignature(signature, sequencing).outputs.map(({ name }) => name)
+  const statePositions = states.map(({ output }) => names.indexOf(output))
+  const copiedFrom = signature.outputs.length
+  const withSequence = (request: Request): Request => {
+    const { sequence = unknownPosition } = request
+    const state = sequence.state.tensors ?? initial()
+    return { ...request, inputs: [...request.inputs, ...controls.map((make) => make(sequence)), ...state] }
+  }
+  const settled = (request: Request | undefined, response: Response): Result.Result<Response, InferenceError> => {
+    const { outputs } = response
+    const own = { ...response, outputs: outputs.slice(0, signature.outputs.length) }
+    const state = request?.sequence?.state
+    if (states.length === 0 || state === undefined) return Result.succeed(own)
+    // A state that the model leaves out stays as it is.
+    const isComplete = statePositions.every((position) => outputs[position] !== undefined)
+    const before = isComplete ? [] : (state.tensors ?? initial())
+    const tensors = statePositions.flatMap((position, index) => outputs[position] ?? before[index] ?? [])
+    return state.keep(tensors, !keepsInputs) ? Result.succeed(own) : Result.fail(tooLarge(model, tensors, sequencing))
+  }
+  return wrapInstance(instance, (batch, settle) =>
+    instance.execute({ ...batch, requests: batch.requests.map(withSequence), copiedFrom }, (exit) =>
+      settle(
+        Exit.map(exit, (execution): ExecutionResult => ({
+          ...execution,
+          outcomes: execution.outcomes.map((outcome, index) =>
+            Result.flatMap(outcome, (response) => settled(batch.requests[index], response)),
+          ),
+        })),
+      ),
+    ),
+  )
+}
+
+/** Of a request outside of any sequence, such as a warm-up. */
+const unknownPosition: SequencePosition = {
+  id: 0n,
+  isStart: false,
+  isEnd: false,
+  isReady: true,
+  state: { tensors: undefined, keep: () => true, value: undefined, onEnd: undefined },
+}
+
+const tooLarge = (model: string, tensors: ReadonlyArray<TypedTensor>, { maxStateBytes }: Sequencing) => {
+  let bytes = 0
+  for (const tensor of tensors) bytes += tensor.bytes.length
+  const limit =
+    bytes > maxStateBytes ? `the limit of ${maxStateBytes} bytes` : "the limit for all sequences of the model"
+  return new ExecutionFailed({
+    message: `the state of the sequence has ${bytes} bytes, which exceeds ${limit}: model '${model}' has ended the sequence`,
+  })
+}

@@ -1,0 +1,97 @@
+/** The state of one sequence, and the limits of all states of a model. */
+import type { SequenceEnd, SequenceState } from "../request/SequencePosition.ts"
+import { TypedTensor } from "../tensor/TypedTensor.ts"
+
+export interface StateLimits {
+  /** Bytes of the state tensors of one sequence. */
+  readonly maxStateBytes: number
+  /** Bytes of the state tensors of all sequences of the model. */
+  readonly maxTotalStateBytes: number
+}
+
+/** Bytes of state tensors that all sequences of a model hold. */
+export class StateBudget {
+  readonly #limits: StateLimits
+  #bytes = 0
+
+  constructor(limits: StateLimits) {
+    this.#limits = limits
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Replaces `before` bytes of one sequence by `after`, unless that exceeds a limit. */
+  replace(before: number, after: number): boolean {
+    const total = this.#bytes - before + after
+    if (after > this.#limits.maxStateBytes || (after > before && total > this.#limits.maxTotalStateBytes)) return false
+    this.#bytes = total
+    return true
+  }
+}
+
+export class SequenceMemory implements SequenceState {
+  readonly #budget: StateBudget
+  #tensors: ReadonlyArray<TypedTensor> | undefined
+  #bytes = 0
+  #end: SequenceEnd | undefined
+  value: unknown = undefined
+  onEnd: ((reason: SequenceEnd) => void) | undefined = undefined
+
+  constructor(budget: StateBudget) {
+    this.#budget = budget
+  }
+
+  get tensors(): ReadonlyArray<TypedTensor> | undefined {
+    return this.#tensors
+  }
+
+  /** Bytes of the state tensors. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Whether it has state that is not in tensors. */
+  get isPrivate(): boolean {
+    return this.value !== undefined || this.onEnd !== undefined
+  }
+
+  /** Whether its state exceeded a limit. */
+  get isTooLarge(): boolean {
+    return this.#end === "tooLarge"
+  }
+
+  readonly keep = (tensors: ReadonlyArray<TypedTensor>, overwrites: boolean): boolean => {
+    // The state of a sequence that is over reaches no further request.
+    if (this.#end !== undefined) return this.#end !== "tooLarge"
+    let bytes = 0
+    for (const tensor of tensors) bytes += tensor.bytes.length
+    if (!this.#budget.replace(this.#bytes, bytes)) {
+      this.end("tooLarge")
+      return false
+    }
+    this.#bytes = bytes
+    // Outputs are views of their batch, whose memory would live as long as the state.
+    const before = overwrites ? this.#tensors : undefined
+    this.#tensors = tensors.map((tensor, index) => copy(tensor, before?.[index]))
+    return true
+  }
+
+  /** Releases the state. Only the first call has an effect. */
+  end(reason: SequenceEnd): void {
+    if (this.#end !== undefined) return
+    this.#end = reason
+    this.#budget.replace(this.#bytes, 0)
+    this.#bytes = 0
+    this.#tensors = undefined
+    this.onEnd?.(reason)
+  }
+}
+
+/** A copy, in the memory of `before` if that has the same size: new memory costs time and garbage collections. */
+const copy = ({ datatype, shape, bytes }: TypedTensor, before: TypedTensor | undefined): TypedTensor => {
+  if (before?.bytes.length !== bytes.length) return new TypedTensor(datatype, shape, bytes.slice())
+  before.bytes.set(bytes)
+  return new TypedTensor(datatype, shape, before.bytes)
+}

@@ -1,0 +1,67 @@
+/** Why a request cannot belong to a sequence, in Triton's words and order. */
+import { type InferenceError, InvalidRequest, SequenceNotFound } from "../error/InferenceError.ts"
+import { stopping } from "../error/Refusal.ts"
+import type { Sequencing } from "../model/Sequencing.ts"
+import { errorPrefix, type Request } from "../request/Request.ts"
+import type { SequenceId } from "../request/SequencePosition.ts"
+import * as CorrelationId from "./CorrelationId.ts"
+import type { EndedSequence, EndedSequences } from "./EndedSequences.ts"
+
+export interface RequestCheck {
+  readonly model: string
+  readonly sequencing: Sequencing
+  readonly request: Request
+  readonly isLive: (id: SequenceId) => boolean
+  readonly ended: EndedSequences
+  /** Whether no further sequence is taken. */
+  readonly isStopping: boolean
+}
+
+export const requestProblem = ({
+  model,
+  sequencing,
+  request,
+  isLive,
+  ended,
+  isStopping,
+}: RequestCheck): InferenceError | undefined => {
+  const { parameters, rows } = request
+  const { isIterative } = sequencing
+  const id = CorrelationId.idOf(parameters)
+  const problem = idProblem(model, sequencing, id)
+  if (problem !== undefined) return new InvalidRequest({ message: `${errorPrefix(request)}${problem}` })
+  if (rows > 1) {
+    const rule = "must specify batch-size 1 due to requirements of sequence batcher"
+    return new InvalidRequest({ message: `inference request to model '${model}' ${rule}` })
+  }
+  if (id === undefined) {
+    if (isIterative) return isStopping ? stopping() : undefined
+    const rule = "must specify a non-zero or non-empty correlation ID"
+    return new InvalidRequest({ message: `inference request to model '${model}' ${rule}` })
+  }
+  if (CorrelationId.isStart(parameters)) return isStopping ? stopping() : undefined
+  if (isLive(id)) return undefined
+  return sequenceNotFound(model, id, ended.get(id))
+}
+
+/** The error of a request that continues no live sequence; `ended` if the end of the sequence is remembered. */
+export const sequenceNotFound = (model: string, id: SequenceId, ended: EndedSequence | undefined): SequenceNotFound => {
+  const rule = "must specify the START flag on the first request of the sequence"
+  const { reason, idleMillis } = ended ?? { reason: "neverStarted" as const, idleMillis: undefined }
+  return new SequenceNotFound({
+    message: `inference request for sequence ${id} to model '${model}' ${rule}`,
+    // The model itself has not stopped, so it was loaded again.
+    reason: reason === "stopped" ? "reloaded" : reason,
+    idleMillis,
+  })
+}
+
+/** Why the model cannot have this kind of id; undefined if it can. */
+export const idProblem = (model: string, { controls }: Sequencing, id: SequenceId | undefined): string | undefined => {
+  const control = controls.find(({ kind }) => kind === "CORRID")
+  if (control === undefined) return undefined
+  const given = typeof id === "string" ? "BYTES" : "UINT64"
+  if ((given === "BYTES") === (control.datatype === "BYTES")) return undefined
+  const expected = `but model '${model}' expects '${control.datatype}'`
+  return `sequence batching control '${control.name}' data-type is '${given}', ${expected}`
+}
