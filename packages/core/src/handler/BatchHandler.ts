@@ -3,10 +3,13 @@ import { type Context, type Layer, Result } from "effect"
 import * as Batch from "../batch/Batch.ts"
 import * as BatchCall from "./BatchCall.ts"
 import type { CheckedHandler, InForm, Make, RequirementsOf, ValueOf } from "./CheckedHandler.ts"
-import type { Batched } from "../model/Definition.ts"
+import type { HandlerEnvironment } from "../call/Caller.ts"
+import type { Instance } from "../instance/Instance.ts"
+import type { Batched, Definition } from "../model/Definition.ts"
 import type { ModelClass } from "../call/ModelClass.ts"
 import type { Fields } from "../model/Field.ts"
 import { type JoinedBatch, JoinedInputs, JoinedScope } from "./JoinedBatch.ts"
+import type { FirstMistake, Sequenced } from "./HandledSequence.ts"
 import * as Handler from "./Handler.ts"
 import type { OutputMistake } from "./OutputMistake.ts"
 import type { GivenOptions } from "../model/GivenOptions.ts"
@@ -39,7 +42,10 @@ type CheckedBatchHandler<
   BatchHandlerResult<O, never, never>,
   BatchHandlerResult<O, Failing<P>, unknown>,
   InForm<A, Batched<O>, Failing<P>>,
-  OutputMistake<N, Batched<O>, ValueOf<A>, A, BatchHandlerResult<O, Failing<P>, unknown>>,
+  FirstMistake<
+    Sequenced<N, P, A>,
+    OutputMistake<N, Batched<O>, ValueOf<A>, A, BatchHandlerResult<O, Failing<P>, unknown>>
+  >,
   EMake,
   RMake
 >
@@ -99,12 +105,24 @@ export const uncheckedBatch = <
   make: Make<BatchHandler<I, O, E, R, P>, EMake, RMake>,
   options?: GivenOptions<Options, Handler.HandlerOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> => {
-  const { name, signature, maxBatchSize } = model.definition
-  const batching = maxBatchSize > 0
-  const inputs = new JoinedInputs<I>(model.definition)
-
+  const execute = executor(model.definition)
   return Handler.instances(model, make, options, (handler, context: Context.Context<R>, handling) =>
-    BatchCall.execute<Batched<O>, E, R, P>(model.definition, context, handling, {
+    execute<E, R>(handler, context, handling),
+  )
+}
+
+/** Makes the `execute` of instances with such handlers. */
+export const executor = <I extends Fields, O extends Fields, P extends Declared>(definition: Definition<I, O, P>) => {
+  const { name, signature, maxBatchSize } = definition
+  const batching = maxBatchSize > 0
+  const inputs = new JoinedInputs<I>(definition)
+
+  return <E, R>(
+    handler: BatchHandler<I, O, E, R, P>,
+    context: Context.Context<R>,
+    handling: HandlerEnvironment,
+  ): Instance["execute"] =>
+    BatchCall.execute<Batched<O>, E, R, P>(definition, context, handling, {
       begin: (requests, scope, fork) => {
         const tensors = Batch.inputs(requests)
         const batched = batching ? tensors : tensors.map((tensor) => tensor && withBatch(tensor))
@@ -129,6 +147,5 @@ export const uncheckedBatch = <
         )
         return Result.succeed(Handler.executionResult(outcomes))
       },
-    }),
-  )
+    })
 }

@@ -2,7 +2,7 @@
  * Declares a model and its layer in one call, with tensors by position, as PyTriton's `bind`. For models that are used
  * in the module that makes them; use a class (Definition.ts) to share the contract with clients.
  */
-import { Effect, Exit, type Layer } from "effect"
+import { Effect, type Layer } from "effect"
 import { uncheckedBatch } from "./BatchHandler.ts"
 import type { BatchingOptions } from "../model/Batching.ts"
 import type { CheckedHandler, InForm, Make, RequirementsOf, ValueOf } from "./CheckedHandler.ts"
@@ -13,7 +13,7 @@ import type { JoinedBatch } from "./JoinedBatch.ts"
 import type * as Handler from "./Handler.ts"
 import type { OutputMistake } from "./OutputMistake.ts"
 import type { GroupOptions } from "../instance/InstancePlan.ts"
-import { isPromise, type HandlerResult } from "./UserCode.ts"
+import { type HandlerResult, mapResult } from "./UserCode.ts"
 import type { WarmUpErrorOf } from "../provide/WarmUp.ts"
 import type { WarmUps } from "../model/WarmUpOptions.ts"
 
@@ -176,7 +176,7 @@ export function bind<
     (handler: BoundHandler<I, O, E, R>) =>
     (tensors: Batched<Named<"INPUT", I>>, context: JoinedBatch<Named<"INPUT", I>>) => {
       const positional: unknown = inputNames.map((input): unknown => Reflect.get(tensors, input))
-      return mapped(
+      return mapResult(
         handler(positional as Positional<I>, context),
         (returned) =>
           // Checked by the batch handler, which takes any object.
@@ -210,9 +210,3 @@ const record = (names: ReadonlyArray<string>, returned: unknown): unknown =>
   Array.isArray(returned)
     ? Object.fromEntries(returned.map((tensor: unknown, index) => [names[index] ?? `OUTPUT_${index + 1}`, tensor]))
     : returned
-
-const mapped = <A, B, E, R>(returned: HandlerResult<A, E, R>, change: (value: A) => B): HandlerResult<B, E, R> => {
-  if (!Effect.isEffect(returned)) return isPromise(returned) ? returned.then(change) : change(returned)
-  // An effect that has ended already stays one, which costs no fiber.
-  return Exit.isExit(returned) ? Exit.map(returned as Exit.Exit<A, E>, change) : Effect.map(returned, change)
-}

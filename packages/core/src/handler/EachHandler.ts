@@ -3,11 +3,13 @@
  * batches.
  */
 import { type Context, Exit, type Layer } from "effect"
-import type { Literals, Sample } from "../model/Definition.ts"
+import type { HandlerEnvironment } from "../call/Caller.ts"
+import type { Definition, Literals, Sample } from "../model/Definition.ts"
 import type { ModelClass } from "../call/ModelClass.ts"
 import type { CheckedHandler, InForm, Make, RequirementsOf, ValueOf } from "./CheckedHandler.ts"
 import { type EachOptions, EachRequest } from "./EachRequest.ts"
 import type { Fields } from "../model/Field.ts"
+import type { FirstMistake, Sequenced } from "./HandledSequence.ts"
 import * as Handler from "./Handler.ts"
 import type { ExecutionResult, Instance } from "../instance/Instance.ts"
 import type { Declared, Failing } from "../model/Declared.ts"
@@ -39,7 +41,10 @@ type CheckedEachHandler<
   EachHandlerResult<O, never, never>,
   EachHandlerResult<O, Failing<P>, unknown>,
   InForm<A, Sample<O> | Literals<O>, Failing<P>>,
-  OutputMistake<N, Sample<O>, ValueOf<A>, A, EachHandlerResult<O, Failing<P>, unknown>>,
+  FirstMistake<
+    Sequenced<N, P, A>,
+    OutputMistake<N, Sample<O>, ValueOf<A>, A, EachHandlerResult<O, Failing<P>, unknown>>
+  >,
   EMake,
   RMake
 >
@@ -86,27 +91,35 @@ export function each<
   make: Make<EachHandler<I, O, E, R, P>, EMake, RMake>,
   options?: GivenOptions<Options, Handler.HandlerOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> {
-  const { name, errors, signature, inputs, outputs, maxBatchSize } = model.definition
-  const inputCodec = SampleCodec.make(inputs, signature.inputs)
-  const outputCodec = SampleCodec.make(outputs, signature.outputs)
+  const execute = executor(model.definition)
   return Handler.instances(
     model,
     make,
     options,
     (handler, context: Context.Context<Exclude<R, RequestContext>>, handling) =>
-      execute({
-        name,
-        errors,
-        signature,
-        batching: maxBatchSize > 0,
-        inputCodec,
-        outputCodec,
-        handler,
-        context,
-        handling,
-      }),
+      execute<E, R>(handler, context, handling),
     { granularity: "sample" },
   )
+}
+
+/** Makes the `execute` of instances with such handlers. */
+export const executor = <I extends Fields, O extends Fields, P extends Declared>({
+  name,
+  errors,
+  signature,
+  inputs,
+  outputs,
+  maxBatchSize,
+}: Definition<I, O, P>) => {
+  const inputCodec = SampleCodec.make(inputs, signature.inputs)
+  const outputCodec = SampleCodec.make(outputs, signature.outputs)
+  const batching = maxBatchSize > 0
+  const model = { name, errors, signature, batching, inputCodec, outputCodec }
+  return <E, R>(
+    handler: EachHandler<I, O, E, R, P>,
+    context: Context.Context<Exclude<R, RequestContext>>,
+    handling: HandlerEnvironment,
+  ): Instance["execute"] => execute({ ...model, handler, context, handling })
 }
 
 const execute =

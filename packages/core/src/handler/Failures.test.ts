@@ -50,8 +50,7 @@ it.effect.each([
       Effect.provideService(References.MinimumLogLevel, "All"),
     )
     // A result is what the handler has to say, and the rest what became of it.
-    const where =
-      name === "requests: a result" ? "" : "Failed to process the request(s) for model instance 'root_0', message: "
+    const where = name === "requests: a result" ? "" : "Failed to process the request(s) for model 'root_0', message: "
     expect(error).toMatchObject({ _tag: "ExecutionFailed", message: `${where}no root of -1` })
     expect(logged).toHaveLength(isLogged ? 1 : 0)
     if (isLogged) expect(logged[0]).toMatch(/The handler of model 'root' failed/)

@@ -53,7 +53,7 @@ it.effect("each: a plain function is a handler too, and what it throws is a fail
     expect(yield* model.infer({ TEXT: "hello" })).toEqual({ TEXT: "HELLO", LENGTH: 5 })
     expect(yield* Effect.flip(model.infer({ TEXT: "bug" }))).toMatchObject({
       _tag: "ExecutionFailed",
-      message: "Failed to process the request(s) for model instance 'shout_0', message: no bugs",
+      message: "Failed to process the request(s) for model 'shout_0', message: no bugs",
     })
   }).pipe(
     Effect.provide(
@@ -83,7 +83,7 @@ it.effect.each(failures)("each: reports a failure without a message, %o, by its 
     for (const variant of variants) {
       const calling = Effect.flatMap(Shout, ({ infer }) => Effect.flip(infer({ TEXT: "x" })))
       const error = yield* Effect.provide(calling, Model.each(Shout, variant), { local: true })
-      expect(error.message).toBe(`Failed to process the request(s) for model instance 'shout_0', message: ${text}`)
+      expect(error.message).toBe(`Failed to process the request(s) for model 'shout_0', message: ${text}`)
     }
   }),
 )
@@ -128,7 +128,7 @@ it.effect("each: a failing sample fails alone", () =>
     expect(good).toMatchObject({ _tag: "Success", value: { TEXT: "X" } })
     expect(yield* Effect.flip(bad)).toMatchObject({
       _tag: "ExecutionFailed",
-      message: "Failed to process the request(s) for model instance 'shout_0', message: nothing to shout",
+      message: "Failed to process the request(s) for model 'shout_0', message: nothing to shout",
     })
   }).pipe(Effect.provide(shout)),
 )
@@ -139,7 +139,7 @@ it.effect("each: of a defect callers see the message, and nothing else; the mode
     const error = yield* Effect.flip(model.infer({ TEXT: "bug" }))
     expect(error).toMatchObject({
       _tag: "ExecutionFailed",
-      message: "Failed to process the request(s) for model instance 'shout_0', message: no such letter",
+      message: "Failed to process the request(s) for model 'shout_0', message: no such letter",
     })
     expect(yield* model.infer({ TEXT: "x" })).toEqual({ TEXT: "X", LENGTH: 1 })
   }).pipe(

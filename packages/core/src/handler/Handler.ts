@@ -78,10 +78,19 @@ export const instances = <
   execute: (handler: H, context: Context.Context<R>, handling: HandlerEnvironment) => Instance["execute"],
   {
     concurrency = 1,
+    hasSequences = false,
     ...more
-  }: { readonly concurrency?: number } & Pick<Provide.InstancesOptions<EMake, RMake>, "decoupled" | "granularity"> = {},
+  }: {
+    readonly concurrency?: number
+    /** Whether the handler gets the states of sequences. Default false. */
+    readonly hasSequences?: boolean
+  } & Pick<Provide.InstancesOptions<EMake, RMake>, "decoupled" | "granularity" | "isStepwise" | "sequencing"> = {},
 ): Layer.Layer<Self, EMake | Failure<Options>, Needs<RMake, R, Options>> => {
-  const { name, version, responseParameters } = model.definition
+  const { name, version, responseParameters, state } = model.definition
+  if (hasSequences !== (state !== undefined)) {
+    const problem = hasSequences ? "declares no sequence" : "has sequences: provide it with Model.sequence"
+    throw new TypeError(`Model "${name}" ${problem}.`)
+  }
   const { instances: option, keepsInputs }: HandlerOptions<I> = options ?? {}
   const plan = InstancePlan.make(name, version, option)
   const parameterCodec = responseParameters && ParameterFields.make(responseParameters)
@@ -174,7 +183,7 @@ const knownError = ({ errors }: ModelErrors, error: unknown): InferenceError | u
 /** In the words of Triton's Python backend. */
 const unprocessed = (instance: string, message: string) =>
   new ExecutionFailed({
-    message: `Failed to process the request(s) for model instance '${instance}', message: ${message}`,
+    message: `Failed to process the request(s) for model '${instance}', message: ${message}`,
   })
 
 /** An error of the user's own may have no message, and then is known by its tag or its name. */

@@ -38,7 +38,7 @@ it.effect(
       expect(tagged).toMatchObject({ _tag: "InvalidRequest", message: "nothing to shout" })
       expect(other).toMatchObject({
         _tag: "ExecutionFailed",
-        message: "Failed to process the request(s) for model instance 'shout_0', message: too loud",
+        message: "Failed to process the request(s) for model 'shout_0', message: too loud",
       })
     }).pipe(Effect.provide(shout)),
 )

@@ -9,6 +9,7 @@ import { noParameters, type Parameter, type Parameters, type Request } from "../
 import type { Declared, RequestParameters } from "../model/Declared.ts"
 import * as PromiseCall from "../call/PromiseCall.ts"
 import { type HandledRequest, RequestContext } from "./RequestContext.ts"
+import type { SequencePosition } from "../request/SequencePosition.ts"
 import type { Run } from "../call/PromiseCall.ts"
 import * as MonotonicTime from "../request/MonotonicTime.ts"
 
@@ -41,6 +42,11 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
 
   get cycles() {
     return this.#handling.cycles
+  }
+
+  /** Undefined for a model without sequences, and for a warm-up. */
+  get position(): SequencePosition | undefined {
+    return this.#request.sequence
   }
 
   get trace() {

@@ -10,6 +10,7 @@ import type { ModelClass } from "../call/ModelClass.ts"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
 import type { HandledBatch } from "./HandledBatch.ts"
+import type { FirstMistake, Sequenced } from "./HandledSequence.ts"
 import * as Handler from "./Handler.ts"
 import type { OutputMistake } from "./OutputMistake.ts"
 import type { GivenOptions } from "../model/GivenOptions.ts"
@@ -54,7 +55,10 @@ type CheckedRequestsHandler<
   RequestsHandlerResult<O, P, never, never>,
   RequestsHandlerResult<O, P, Failing<P>, unknown>,
   InForm<A, Results<O, P>, Failing<P>>,
-  OutputMistake<N, Batched<O>, Succeeded<ValueOf<A>>, A, RequestsHandlerResult<O, P, Failing<P>, unknown>>,
+  FirstMistake<
+    Sequenced<N, P, A>,
+    OutputMistake<N, Batched<O>, Succeeded<ValueOf<A>>, A, RequestsHandlerResult<O, P, Failing<P>, unknown>>
+  >,
   EMake,
   RMake
 >

@@ -12,10 +12,11 @@ import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import * as ScriptOutputs from "../model/ScriptOutputs.ts"
 import type { WarmUpFailed } from "../provide/WarmUpFailed.ts"
-import type { Request, Response } from "../request/Request.ts"
+import { noParameters, type Request, type Response } from "../request/Request.ts"
+import type { SequencePosition } from "../request/SequencePosition.ts"
 import * as Reshape from "../tensor/Reshape.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
-import type { AnyTensor, TypedTensor } from "../tensor/TypedTensor.ts"
+import type { AnyTensor } from "../tensor/TypedTensor.ts"
 import * as BatchCall from "./BatchCall.ts"
 import * as Handler from "./Handler.ts"
 import type { HandledRequest } from "./RequestContext.ts"
@@ -27,7 +28,17 @@ import * as UserCode from "./UserCode.ts"
 /** Inputs by name, without omitted ones. Axis 0 is the rows of the request if the model batches. */
 export interface ScriptRequest extends HandledRequest {
   readonly inputs: { readonly [name: string]: AnyTensor }
+  /** The place of the request in its sequence; undefined for a model without sequences. */
+  readonly sequence: ScriptSequence | undefined
 }
+
+export type ScriptSequence = Pick<SequencePosition, "id" | "isStart" | "isEnd" | "isReady">
+
+/**
+ * Returned in place of outputs, or yielded as the last response of a stream: the request is executed again with a later
+ * batch. Only for a model with `iterative_sequence`.
+ */
+export const reschedule: unique symbol = Symbol.for("nereid.reschedule")
 
 /** Returns for each request its outputs by name, or an error. */
 export type BatchScript = (requests: ReadonlyArray<ScriptRequest>) => PromiseLike<ReadonlyArray<unknown>>
@@ -58,9 +69,7 @@ export const batches = <E, R>(
         answer instanceof Error ? Result.fail(Handler.requestError(definition, answer)) : collect(answer, rows)
       return BatchCall.execute<ReadonlyArray<unknown>, never, never, undefined>(definition, context, handling, {
         begin: (batch, scope, fork) => {
-          const requests = scope.requests.map((request, index) =>
-            withInputs(shapes, request, batch.requests[index]?.inputs ?? []),
-          )
+          const requests = scope.requests.map((request, index) => withInputs(shapes, request, batch.requests[index]))
           return UserCode.call(script, requests, scope, fork)
         },
         complete: (batch, scope, answers: unknown) => {
@@ -68,9 +77,11 @@ export const batches = <E, R>(
             return Result.fail(wrongLength(definition.name, answers, batch.requests.length))
           }
           const outcomes = scope.requests.map((request, index) =>
-            Result.map(outcome(answers[index], request), (outputs): Response => {
-              return { outputs, parameters: request.responseParameters() }
-            }),
+            answers[index] === reschedule
+              ? rescheduled
+              : Result.map(outcome(answers[index], request), (outputs): Response => {
+                  return { outputs, parameters: request.responseParameters() }
+                }),
           )
           return Result.succeed(Handler.executionResult(outcomes))
         },
@@ -96,15 +107,18 @@ export const streams = <E, R>(
       const collect = collector(definition, shapes, handling)
       const respond = (request: Request) => {
         const scope = new RequestScope<undefined>(request, handling)
-        const emit = (returned: unknown) =>
-          Effect.flatMap(
+        let answer = last
+        const emit = (returned: unknown) => {
+          if (returned === reschedule) return Effect.sync(() => void (answer = unfinished))
+          return Effect.flatMap(
             Effect.fromResult(collect(returned, undefined)),
             (outputs) => request.emit?.({ outputs, parameters: scope.takeResponseParameters() }) ?? Effect.void,
           )
+        }
         return Effect.suspend(() =>
-          Stream.runForEach(stream(script, withInputs(shapes, scope, request.inputs), scope), emit),
+          Stream.runForEach(stream(script, withInputs(shapes, scope, request), scope), emit),
         ).pipe(
-          Effect.as(last),
+          Effect.map(() => answer),
           Effect.onError(() => Effect.sync(() => scope.cancel())),
           Effect.updateContext((context: Context.Context<never>) => scope.context<never>(context)),
         )
@@ -164,12 +178,20 @@ const collector = (
 const withInputs = (
   { signature, reshapes }: ScriptShapes,
   request: RequestScope<undefined>,
-  inputs: ReadonlyArray<TypedTensor | undefined>,
+  received: Request | undefined,
 ): ScriptRequest => {
+  const { inputs = [], sequence } = received ?? {}
   const reshaped = inputs.map((tensor, position) => tensor && reshapes.inputs(tensor, position))
   // Each tensor has one datatype, which the type system cannot know.
-  return Object.assign(request, { inputs: named(signature.inputs, reshaped) as ScriptRequest["inputs"] })
+  const tensors = named(signature.inputs, reshaped) as ScriptRequest["inputs"]
+  return Object.assign(request, { inputs: tensors, sequence: sequence && placeOf(sequence) })
 }
+
+/** Without the state, which belongs to the scheduler. */
+const placeOf = ({ id, isStart, isEnd, isReady }: SequencePosition): ScriptSequence => ({ id, isStart, isEnd, isReady })
+
+const unfinished: Response = { outputs: [], parameters: noParameters, isRescheduled: true }
+const rescheduled = Result.succeed(unfinished)
 
 /** A request's own outcome. The caller receives the message of an error as it is, as from a Python model. */
 const outcomeOf = <E>(

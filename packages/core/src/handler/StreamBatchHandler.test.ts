@@ -81,6 +81,71 @@ it.effect("a request of several rows is one call, with the rows along axis 0; a 
   }).pipe(Effect.provide(apart)),
 )
 
+const shown = ({ Y }: { readonly Y: TypedTensor }) => [Y.shape, [...Y.data]]
+
+it.effect("a typed caller sends several rows in one request, and receives responses of any number of rows", () =>
+  Effect.gen(function* () {
+    const model = yield* Double
+    const X = rows(1, 2, 3, 4)
+    const expected = [
+      [
+        [2, 2],
+        [2, 4, 6, 8],
+      ],
+      [
+        [1, 2],
+        [1, 2],
+      ],
+      [
+        [1, 2],
+        [3, 4],
+      ],
+    ]
+    expect((yield* Stream.runCollect(model.streamBatch({ X }, { id: "7" }))).map(shown)).toEqual(expected)
+    const withParameters = model.withParameters.streamBatch({ X }, { id: "7" })
+    const answers = yield* Stream.runCollect(withParameters)
+    expect(answers.map(({ outputs, parameters }) => [shown(outputs), parameters])).toEqual(
+      expected.map((outputs) => [outputs, {}]),
+    )
+    expect(model.model.description.statistics.success.count).toBe(2)
+  }).pipe(Effect.provide(apart)),
+)
+
+it.effect("a stream of more rows than the model takes is refused, as one request is never split", () =>
+  Effect.gen(function* () {
+    const model = yield* Double
+    expect(yield* Effect.flip(Stream.runCollect(model.streamBatch({ X: rows(1, 2, 3, 4, 5, 6, 7, 8) })))).toMatchObject(
+      {
+        _tag: "InvalidRequest",
+        message: "inference request batch-size must be <= 3 for 'double', got 4",
+      },
+    )
+  }).pipe(Effect.provide(apart)),
+)
+
+it.effect("a response of several rows to one sample is an error that names the call that takes it", () =>
+  Effect.gen(function* () {
+    const model = yield* Double
+    const X = Tensor.make("FP32", [2], Float32Array.of(1, 2))
+    expect(yield* Effect.flip(Stream.runCollect(model.stream({ X })))).toMatchObject({
+      _tag: "ExecutionFailed",
+      message: "output 'Y' of model 'double': a sample has 1 row, got 2; streamBatch takes any number",
+    })
+  }).pipe(Effect.provide(Model.streamBatch(Double, () => [{ Y: rows(1, 2, 3, 4) }]))),
+)
+
+it.effect("without batching, a typed caller streams a batch of one row", () =>
+  Effect.gen(function* () {
+    const model = yield* Single
+    expect((yield* Stream.runCollect(model.streamBatch({ X: rows(1, 2) }))).map(shown)).toEqual([
+      [
+        [1, 2],
+        [1, 2],
+      ],
+    ])
+  }).pipe(Effect.provide(Model.streamBatch(Single, ({ X }) => [{ Y: X }]))),
+)
+
 it.effect("a typed caller has one row", () =>
   Effect.gen(function* () {
     const model = yield* Single

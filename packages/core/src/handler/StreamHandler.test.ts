@@ -53,7 +53,7 @@ it.effect("a failure comes behind the responses before it; a defect ends it too;
     const defect = yield* Effect.flip(Stream.runCollect(model.stream({ TO: 13 })))
     expect(defect).toMatchObject({
       _tag: "ExecutionFailed",
-      message: "Failed to process the request(s) for model instance 'count_0', message: out of fingers",
+      message: "Failed to process the request(s) for model 'count_0', message: out of fingers",
     })
     expect(yield* Stream.runCollect(model.stream({ TO: 1 }))).toEqual([{ N: 1 }])
   }).pipe(Effect.provide(count)),
@@ -225,7 +225,7 @@ it.effect("a generator, an asynchronous one and an array are handlers too; what 
         Stream.catch(({ _tag, message }) => Stream.make(`${_tag}: ${message}`)),
         Stream.runCollect,
       )
-    const failed = "ExecutionFailed: Failed to process the request(s) for model instance 'words_0', message: lost"
+    const failed = "ExecutionFailed: Failed to process the request(s) for model 'words_0', message: lost"
     const responses = (layer: Layer.Layer<Words>) =>
       Effect.provide(Effect.flatMap(Words, texts), layer, { local: true })
     const array = Model.stream(Words, ({ TEXT }) => TEXT.split(" ").map((WORD) => ({ WORD })))

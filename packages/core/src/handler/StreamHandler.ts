@@ -10,10 +10,11 @@ import type { Definition, Literals, Sample } from "../model/Definition.ts"
 import type { ModelClass } from "../call/ModelClass.ts"
 import { type InferenceError, InvalidRequest } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
+import type { FirstMistake, Sequenced } from "./HandledSequence.ts"
 import * as Handler from "./Handler.ts"
 import type { GivenOptions } from "../model/GivenOptions.ts"
 import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "../request/Request.ts"
-import { fromEffect } from "../instance/Instance.ts"
+import { fromEffect, type Instance } from "../instance/Instance.ts"
 import { withoutBatch } from "../model/BatchedTensors.ts"
 import type { Declared, Failing } from "../model/Declared.ts"
 import type { OutputMistake } from "./OutputMistake.ts"
@@ -73,7 +74,10 @@ type CheckedStreamHandler<
   StreamHandlerResult<O, never, never>,
   StreamHandlerResult<O, Failing<P>, unknown>,
   InForm<A, Sample<O> | Literals<O>, Failing<P>>,
-  OutputMistake<N, Sample<O>, ResponseOf<A>, A, StreamHandlerResult<O, Failing<P>, unknown>>,
+  FirstMistake<
+    Sequenced<N, P, A>,
+    OutputMistake<N, Sample<O>, ResponseOf<A>, A, StreamHandlerResult<O, Failing<P>, unknown>>
+  >,
   EMake,
   RMake
 >
@@ -134,10 +138,16 @@ export function stream<
 export interface StreamForm<In, O> {
   readonly decode: (request: Request) => Result.Result<In, InferenceError>
   readonly encode: (response: O) => Result.Result<ReadonlyArray<TypedTensor | undefined>, SampleCodec.SampleError>
+  /** Of a handler that gets the states of sequences. */
+  readonly sequences?: {
+    /** The reply behind all responses, with the state tensors for the next request. */
+    readonly last: (request: Request) => Response
+    readonly committing: (execute: Instance["execute"]) => Instance["execute"]
+  }
 }
 
 /** One sample, for requests of one row. */
-const samples = <I extends Fields, O extends Fields>({
+export const samples = <I extends Fields, O extends Fields>({
   name,
   inputs,
   outputs,
@@ -199,7 +209,7 @@ export const streamed = <
       if (Result.isFailure(decoded)) return Effect.fail(decoded.failure)
       return responses(handler, decoded.success, scope).pipe(
         Stream.runForEach((response) => emit(request, response, scope.responseParameters())),
-        Effect.as(last),
+        Effect.map(() => form.sequences?.last(request) ?? last),
       )
     }).pipe(
       Effect.onError(() => Effect.sync(() => scope.cancel())),
@@ -211,13 +221,19 @@ export const streamed = <
     model,
     make,
     options,
-    (handler, context: Context.Context<Exclude<R, RequestContext>>, handling) =>
-      fromEffect(context, (batch) =>
+    (handler, context: Context.Context<Exclude<R, RequestContext>>, handling) => {
+      const execute = fromEffect(context, (batch) =>
         Effect.forEach(batch.requests, (request) =>
           outcome(model.definition, handling.instance, respond(handler, request, handling)),
         ).pipe(Effect.map(Handler.executionResult)),
-      ),
-    { decoupled: true, concurrency: Math.max(1, maxBatchSize) },
+      )
+      return form.sequences?.committing(execute) ?? execute
+    },
+    {
+      decoupled: true,
+      concurrency: Math.max(1, maxBatchSize),
+      hasSequences: form.sequences !== undefined,
+    },
   )
 }
 

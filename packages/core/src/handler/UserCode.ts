@@ -45,6 +45,29 @@ export const call = <I, C, A, E, R>(
   }
 }
 
+/** The same result with another value. */
+export const mapResult = <A, B, E, R>(
+  returned: HandlerResult<A, E, R>,
+  change: (value: A) => B,
+): HandlerResult<B, E, R> => {
+  if (!Effect.isEffect(returned)) return isPromise(returned) ? returned.then(change) : change(returned)
+  // An effect that has ended already stays one, which costs no fiber.
+  return Exit.isExit(returned) ? Exit.map(returned as Exit.Exit<A, E>, change) : Effect.map(returned, change)
+}
+
+/** The call as an effect. */
+export const suspend = <A, E, R>(code: () => HandlerResult<A, E, R>): Effect.Effect<A, E | ThrownError, R> =>
+  Effect.suspend((): Effect.Effect<A, E | ThrownError, R> => {
+    try {
+      const returned = code()
+      if (Effect.isEffect(returned)) return returned
+      if (!isPromise(returned)) return Effect.succeed(returned)
+      return Effect.tryPromise({ try: () => Promise.resolve(returned), catch: (error) => new ThrownError(error) })
+    } catch (error) {
+      return Effect.fail(new ThrownError(error))
+    }
+  })
+
 const promised = <A>(promise: PromiseLike<A>): RunningCall<A, ThrownError> => ({
   addObserver: (observer) =>
     void promise.then(

@@ -20,7 +20,7 @@ export const collect = (
   const strange = SampleCodec.namesProblem(specs, batch)
   if (strange !== undefined) return Result.fail(strange)
   for (const spec of specs) {
-    const value: unknown = Reflect.get(Object(batch), spec.name)
+    const value = SampleCodec.valueOf(batch, spec.name)
     if (value === undefined) {
       tensors.push(undefined)
       continue
@@ -55,6 +55,10 @@ export const named = (
 
 /** A batch of one: the tensor with a leading dimension of 1. */
 export const withBatch = (tensor: TypedTensor): TypedTensor => reshape(tensor, [1, ...tensor.shape])
+
+/** The problem of an output with this many rows, for a call with one sample. */
+export const severalRows = (rows: number | undefined): string =>
+  `a sample has 1 row, got ${rows}; streamBatch takes any number`
 
 /** The only row of a batch of one. */
 export const withoutBatch = (tensor: TypedTensor): TypedTensor => reshape(tensor, tensor.shape.slice(1))

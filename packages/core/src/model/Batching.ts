@@ -146,6 +146,14 @@ export interface Batching {
    * All other inputs must agree. Default: any may differ.
    */
   readonly differing?: ReadonlySet<number>
+  /** For tests of batches: requests that must wait before the first batch is executed. */
+  readonly startsAt?: StartThreshold | undefined
+}
+
+export interface StartThreshold {
+  readonly requests: number
+  /** Requests of sequences that wait for a slot, which `requests` does not count. */
+  readonly backlogged: number
 }
 
 /** Positions of inputs, names of parameters, and the bytes of elements by the positions of outputs. */

@@ -137,7 +137,7 @@ it.effect("an undeclared class is an ExecutionFailed", () =>
     )
     const error = yield* Effect.flip(free.infer({ x: 1 }))
     expect(error).not.toBeInstanceOf(Errors.DeclaredFailure)
-    expect(error.message).toBe("Failed to process the request(s) for model instance 'free_0', message: BadImage")
+    expect(error.message).toBe("Failed to process the request(s) for model 'free_0', message: BadImage")
   }),
 )
 

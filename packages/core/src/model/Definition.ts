@@ -9,6 +9,8 @@ import { type Field, type Fields, spec } from "./Field.ts"
 import type { Declared, DeclarationOf } from "./Declared.ts"
 import * as DeclaredErrors from "./DeclaredErrors.ts"
 import type { ParameterFields } from "./ParameterFields.ts"
+import * as SequenceOptions from "./SequenceOptions.ts"
+import type { Sequencing } from "./Sequencing.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 
@@ -46,6 +48,7 @@ export interface DefinitionOptions<
   P extends ParameterFields | undefined = undefined,
   R extends ParameterFields | undefined = undefined,
   E extends DeclaredErrors.ErrorEntries | undefined = undefined,
+  Q extends SequenceOptions.SequenceOptions | undefined = undefined,
 > {
   readonly inputs: I
   readonly outputs: O
@@ -77,6 +80,11 @@ export interface DefinitionOptions<
   /** A positive integer. Default 1. */
   readonly version?: number
   readonly batching?: BatchingOptions<NoInfer<I>, NoInfer<P>>
+  /**
+   * Makes a model with sequences: its requests belong to sessions, and a handler gets the state that the request before
+   * has left. Default: requests are independent.
+   */
+  readonly sequence?: Q & SequenceOptions.CheckedSequence<Q>
 }
 
 /** The declaration that a model class has as `definition`, with all defaults. */
@@ -93,6 +101,10 @@ export interface Definition<I extends Fields, O extends Fields, P extends Declar
   readonly errors: DeclaredErrors.DeclaredErrors | undefined
   readonly maxBatchSize: number
   readonly batching: Batching
+  /** State of the sequences that are declared in code. */
+  readonly state?: SequenceOptions.DeclaredState | undefined
+  /** Undefined for a model without sequences. */
+  readonly sequencing?: Sequencing | undefined
   /** The specs of inputs and outputs, derived from their Schemas. */
   readonly signature: Signature
 }
@@ -107,10 +119,11 @@ export const define = <
   P extends ParameterFields | undefined,
   R extends ParameterFields | undefined,
   E extends DeclaredErrors.ErrorEntries | undefined,
+  Q extends SequenceOptions.SequenceOptions | undefined,
 >(
   name: string,
-  options: DefinitionOptions<I, O, P, R, E>,
-): Definition<I, O, DeclarationOf<P, R, E>> => {
+  options: DefinitionOptions<I, O, P, R, E, Q>,
+): Definition<I, O, DeclarationOf<P, R, E, SequenceOptions.SequenceTypeOf<Q>>> => {
   const { inputs, outputs, maxBatchSize = 0, version = 1, batching = {} } = options
   const { parameters, responseParameters, errors } = options
   if (!isName(name)) {
@@ -123,18 +136,25 @@ export const define = <
   const signature = { inputs: specs(inputs), outputs: specs(outputs) }
   const unfilled = Defaults.problem(signature)
   if (unfilled !== undefined) throw new TypeError(`Model "${name}": ${unfilled}.`)
+  const resolved = resolve(name, maxBatchSize, signature, batching, parameters)
+  const sequence = options.sequence && SequenceOptions.resolve(name, signature, options.sequence)
+  if (sequence !== undefined && resolved.onFailure === "bisect") {
+    const reason = "because a request of a sequence is executed once"
+    throw new TypeError(`Model "${name}": batching.onFailure must not be "bisect", ${reason}.`)
+  }
   return {
     name,
     version: String(version),
     inputs,
     outputs,
     // Nothing looks at it: it is what the types are inferred from.
-    declared: { parameters, responseParameters, errors } as DeclarationOf<P, R, E>,
+    declared: { parameters, responseParameters, errors } as DeclarationOf<P, R, E, SequenceOptions.SequenceTypeOf<Q>>,
     parameters,
     responseParameters,
     errors: errors === undefined ? undefined : DeclaredErrors.make(name, errors),
     maxBatchSize,
-    batching: resolve(name, maxBatchSize, signature, batching, parameters),
+    batching: resolved,
+    ...(sequence !== undefined && { state: sequence.state, sequencing: sequence.sequencing }),
     signature,
   }
 }

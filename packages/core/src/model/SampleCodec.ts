@@ -33,7 +33,7 @@ export const make = (fields: Fields, specs: ReadonlyArray<TensorSpec>): SampleCo
       if (strange !== undefined) return Result.fail(strange)
       const tensors: Array<TypedTensor | undefined> = []
       for (const { spec, encode } of columns) {
-        const value: unknown = Reflect.get(Object(sample), spec.name)
+        const value = valueOf(sample, spec.name)
         if (value === undefined) {
           tensors.push(undefined)
           continue
@@ -88,6 +88,12 @@ const column = (spec: TensorSpec, field: Field | undefined): Column => {
   }
 }
 
+/** The value of a name. Names that all objects have, such as `constructor`, must be the object's own. */
+export const valueOf = (values: unknown, name: string): unknown => {
+  const object: object = Object(values)
+  return Object.hasOwn(object, name) || !(name in Object.prototype) ? Reflect.get(object, name) : undefined
+}
+
 /** The first undeclared or missing name; undefined if there is none. */
 export const namesProblem = (specs: ReadonlyArray<TensorSpec>, values: unknown): SampleError | undefined => {
   if (typeof values !== "object" || values === null) {
@@ -102,7 +108,7 @@ export const namesProblem = (specs: ReadonlyArray<TensorSpec>, values: unknown):
     }
   }
   for (const spec of specs) {
-    if (spec.optional || Reflect.get(values, spec.name) !== undefined) continue
+    if (spec.optional || valueOf(values, spec.name) !== undefined) continue
     const { name, datatype, dims } = spec
     return { field: name, message: `missing: declared as ${print(datatype, dims)}` }
   }

@@ -24,39 +24,47 @@ export interface RowAxis {
 export const collect = (
   specs: ReadonlyArray<TensorSpec>,
   returned: unknown,
-  { batching, rows }: RowAxis,
+  axis: RowAxis,
 ): Result.Result<ScriptOutputs, SampleCodec.SampleError> => {
   if (typeof returned !== "object" || returned === null) {
     return Result.fail(SampleCodec.namesProblem(specs, returned) ?? { field: "", message: "not an object" })
   }
-  const leading = batching ? 1 : 0
   const tensors: Array<TypedTensor | undefined> = []
   const unusual: Array<SampleCodec.SampleError> = []
   for (const spec of specs) {
-    const { name: field, datatype, dims } = spec
-    const value: unknown = Reflect.get(returned, field)
-    if (value === undefined) {
-      tensors.push(undefined)
-      continue
-    }
-    const wrong = SampleCodec.mismatch(spec, value, leading)
-    if (!(value instanceof TypedTensor)) return Result.fail({ field, message: wrong ?? "not a tensor" })
-    if (wrong !== undefined) {
-      const isFree = value.datatype === datatype && dims.every(isDynamic) && value.shape.length >= leading
-      const size = isFree ? sizeProblem(value) : wrong
-      if (size !== undefined) return Result.fail({ field, message: size })
-      unusual.push({
-        field,
-        message: `${print(datatype, value.shape)}, declared as ${print(datatype, declared(leading, dims))}`,
-      })
-    }
-    if (batching && rows !== undefined && value.shape[0] !== rows) {
-      const message = `wrong length of the batch: expected ${rows} rows, got ${value.shape[0]}`
-      return Result.fail({ field, message })
-    }
-    tensors.push(value)
+    const field = spec.name
+    const checked = check(spec, SampleCodec.valueOf(returned, field), axis)
+    if (Result.isFailure(checked)) return Result.fail({ field, message: checked.failure })
+    const { tensor, remark } = checked.success
+    tensors.push(tensor)
+    if (remark !== undefined) unusual.push({ field, message: remark })
   }
   return Result.succeed({ tensors, unusual })
+}
+
+interface CheckedOutput {
+  readonly tensor: TypedTensor | undefined
+  /** Describes a tensor of another rank than declared. */
+  readonly remark?: string
+}
+
+const check = (spec: TensorSpec, value: unknown, { batching, rows }: RowAxis): Result.Result<CheckedOutput, string> => {
+  if (value === undefined) return Result.succeed({ tensor: undefined })
+  const leading = batching ? 1 : 0
+  const wrong = SampleCodec.mismatch(spec, value, leading)
+  if (!(value instanceof TypedTensor)) return Result.fail(wrong ?? "not a tensor")
+  const { datatype, dims } = spec
+  if (wrong !== undefined) {
+    const isFree = value.datatype === datatype && dims.every(isDynamic) && value.shape.length >= leading
+    const problem = isFree ? sizeProblem(value) : wrong
+    if (problem !== undefined) return Result.fail(problem)
+  }
+  if (batching && rows !== undefined && value.shape[0] !== rows) {
+    return Result.fail(`wrong length of the batch: expected ${rows} rows, got ${value.shape[0]}`)
+  }
+  if (wrong === undefined) return Result.succeed({ tensor: value })
+  const remark = `${print(datatype, value.shape)}, declared as ${print(datatype, declared(leading, dims))}`
+  return Result.succeed({ tensor: value, remark })
 }
 
 const declared = (leading: number, dims: TensorSpec["dims"]): TensorSpec["dims"] =>

@@ -1,0 +1,156 @@
+/** Limits of sequences, as users test them: places, backlog, expiry, size of states, and the isolation of states. */
+import { expect, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Schema } from "effect"
+import { Hosting } from "../instance/Hosting.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
+
+class Few extends Model.Service<Few>()("few", {
+  inputs: { X: Tensor.scalar("INT32") },
+  outputs: { COUNT: Tensor.scalar("INT32") },
+  sequence: { state: Schema.Int, initial: () => 0, maxSequences: 1, maxBacklog: 1, maxIdle: "5 seconds" },
+}) {}
+
+const FewLive = Model.sequence(Few, (_, { state }) => ({ outputs: { COUNT: state + 1 }, state: state + 1 }))
+
+it.effect("a session waits for the place of another one, and the next is refused", () =>
+  Effect.gen(function* () {
+    const few = yield* Testing.model(FewLive)
+    const [one, two, three] = yield* Effect.all([few.session(), few.session(), few.session()])
+    yield* one.infer({ X: 0 })
+    const waiting = yield* Effect.forkChild(two.infer({ X: 0 }), { startImmediately: true })
+    yield* Testing.advance("4 seconds")
+    expect(waiting.pollUnsafe()).toBeUndefined()
+    expect((yield* Effect.flip(three.infer({ X: 0 })))._tag).toBe("QueueFull")
+    expect(yield* one.end({ X: 0 })).toEqual({ COUNT: 2 })
+    expect(yield* Fiber.join(waiting)).toEqual({ COUNT: 1 })
+    expect(yield* few.executions).toHaveLength(3)
+  }).pipe(Effect.scoped),
+)
+
+it.effect("a session that waits gets the place of one that expires", () =>
+  Effect.gen(function* () {
+    const few = yield* Testing.model(FewLive)
+    const [one, two] = yield* Effect.all([few.session(), few.session()])
+    yield* one.infer({ X: 0 })
+    const waiting = yield* Effect.forkChild(two.infer({ X: 0 }), { startImmediately: true })
+    yield* Testing.advance("5 seconds")
+    expect(yield* Fiber.join(waiting)).toEqual({ COUNT: 1 })
+    const error = yield* Effect.flip(one.infer({ X: 0 }))
+    expect(error).toMatchObject({ reason: "expired", idleMillis: 5000 })
+  }).pipe(Effect.scoped),
+)
+
+class Text extends Model.Service<Text>()("text", {
+  inputs: { MORE: Tensor.utf8() },
+  outputs: { LENGTH: Tensor.scalar("INT32") },
+  sequence: { state: { ALL: Tensor.utf8() }, maxStateBytes: 14 },
+}) {}
+
+it.effect("a state that is too large ends its sequence", () => {
+  const TextLive = Model.sequence(Text, ({ MORE }, { state: { ALL } }) => {
+    const all = ALL + MORE
+    return { outputs: { LENGTH: all.length }, state: { ALL: all } }
+  })
+  return Effect.gen(function* () {
+    const session = yield* (yield* Text).session()
+    // A text has 4 bytes for its length.
+    expect(yield* session.infer({ MORE: "1234567890" })).toEqual({ LENGTH: 10 })
+    const { message } = yield* Effect.flip(session.infer({ MORE: "1" }))
+    expect(message).toContain("has 15 bytes, which exceeds the limit of 14 bytes")
+    expect(yield* Effect.flip(session.infer({ MORE: "1" }))).toMatchObject({ reason: "tooLarge" })
+  }).pipe(Effect.provide(TextLive), Effect.scoped)
+})
+
+class Own extends Model.Service<Own>()("own", {
+  inputs: { X: Tensor.scalar("INT32") },
+  outputs: { SEEN: Tensor.INT32(2) },
+  maxBatchSize: 4,
+  batching: { maxQueueDelay: "1 second", preferredBatchSizes: [2] },
+  sequence: {
+    state: { SECRET: Tensor.INT32(2) },
+    initial: () => ({ SECRET: Tensor.make("INT32", [2], Int32Array.of(7, 7)) }),
+  },
+}) {}
+
+it.effect("no sequence sees the state of another, whatever its handler writes into it", () => {
+  const OwnLive = Model.sequence(Own, ({ X }, { state: { SECRET } }) => {
+    const seen = Tensor.make("INT32", [2], SECRET.data.slice())
+    SECRET.data.fill(X)
+    return { outputs: { SEEN: seen }, state: { SECRET } }
+  })
+  return Effect.gen(function* () {
+    const own = yield* Own
+    const [one, two] = yield* Effect.all([own.session(), own.session()])
+    const both = (a: number, b: number) =>
+      Effect.map(Effect.all([one.infer({ X: a }), two.infer({ X: b })], { concurrency: "unbounded" }), (all) =>
+        all.map(({ SEEN }) => [...SEEN.data]),
+      )
+    expect(yield* both(1, 2)).toEqual([
+      [7, 7],
+      [7, 7],
+    ])
+    expect(yield* both(3, 4)).toEqual([
+      [1, 1],
+      [2, 2],
+    ])
+    const newcomer = yield* own.session()
+    const waiting = yield* Effect.forkChild(newcomer.infer({ X: 9 }), { startImmediately: true })
+    yield* one.infer({ X: 5 })
+    expect([...(yield* Fiber.join(waiting)).SEEN.data]).toEqual([7, 7])
+  }).pipe(Effect.provide(OwnLive), Effect.scoped)
+})
+
+it("wrong declarations are refused", () => {
+  const declare = (sequence: object) => () =>
+    Model.Service()("wrong", { inputs: { X: Tensor.scalar("INT32") }, outputs: {}, sequence })
+  expect(declare({ maxIdle: 0 })).toThrow('Model "wrong": sequence.maxIdle must be longer than 0, but 0 ms was given.')
+  expect(declare({ maxSequences: 0 })).toThrow("sequence.maxSequences must be an integer of at least 1")
+  expect(declare({ maxBacklog: -1 })).toThrow("sequence.maxBacklog must be an integer of at least 0")
+  expect(declare({ maxStateBytes: 0 })).toThrow("sequence.maxStateBytes must be an integer of at least 1")
+  expect(declare({ state: { X: Tensor.scalar("INT32") } })).toThrow("state 'X' has the name of an input")
+  expect(declare({ state: Schema.Int })).toThrow("sequence.initial must make the first state")
+  class Wrong extends Model.Service<Wrong>()("wrong", {
+    inputs: {},
+    outputs: {},
+    sequence: {
+      state: { S: Tensor.INT32("n") },
+      initial: () => ({ S: Tensor.make("INT32", [1, 1] as never, new Int32Array(1)) }),
+    },
+  }) {}
+  expect(() => Model.sequence(Wrong, (_, { state }) => ({ outputs: {}, state }))).toThrow(
+    "does not fit 'S': wrong rank",
+  )
+  expect(() =>
+    Model.Service()("wrong", {
+      inputs: {},
+      outputs: {},
+      maxBatchSize: 2,
+      batching: { onFailure: "bisect" },
+      sequence: {},
+    }),
+  ).toThrow('batching.onFailure must not be "bisect"')
+  expect(() =>
+    Model.sequence(Few, (_, { state }) => ({ outputs: { COUNT: 1 }, state }), { responseCache: true }),
+  ).toThrow("a model with sequences has no responseCache")
+})
+
+it.effect("a handler in a worker thread is refused, because the main thread has the states", () => {
+  const hosted = Layer.provide(
+    FewLive,
+    Layer.succeed(Hosting, {
+      name: "few_0",
+      model: "few",
+      version: "1",
+      group: 0,
+      index: 0,
+      kind: "CPU",
+      gpu: undefined,
+    }),
+  )
+  return Effect.gen(function* () {
+    const exit = yield* Effect.exit(Effect.provide(Few, hosted))
+    expect(String(exit)).toContain("has sequences, whose handler cannot run in a worker thread")
+  })
+})
