@@ -16,12 +16,13 @@ import {
 } from "./channel/ClientOptions.ts"
 import { InvalidUrl } from "@nereid/core/internal/wire/ServerUrl"
 import * as FetchChannel from "./http/FetchChannel.ts"
-import { open, type PromiseClient } from "./remote/PromiseClient.ts"
+import { open, type PromiseClientOf } from "./remote/PromiseClient.ts"
 import * as RemoteModel from "./remote/RemoteModel.ts"
 
 export { InvalidUrl }
 export type { PromiseCallOptions } from "@nereid/core/internal/call/PromiseCall"
-export type { PromiseClient } from "./remote/PromiseClient.ts"
+export type { PromiseClient, PromiseClientOf, PromiseSessions } from "./remote/PromiseClient.ts"
+export type { PromiseSession } from "@nereid/core/internal/call/PromiseSession"
 
 /** Options of Client.ts that apply to browsers. The URL must be http or https; without a scheme, it is http. */
 export type ClientOptions = Pick<
@@ -59,7 +60,7 @@ export const layer = <Self, N extends string, I extends Fields, O extends Fields
 export const connect = async <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
   model: ModelClass<Self, N, I, O, P>,
   options: ClientOptions,
-): Promise<PromiseClient<I, O, P>> => {
+): Promise<PromiseClientOf<I, O, P>> => {
   const settings = overHttp(options)
   return open(model.definition, remote(model.definition, settings))
 }

@@ -19,14 +19,15 @@ import * as GrpcChannel from "./grpc/GrpcChannel.ts"
 import { GrpcConnection } from "./grpc/GrpcConnection.ts"
 import * as GrpcTransport from "./grpc/GrpcTransport.ts"
 import * as HttpChannel from "./http/HttpChannel.ts"
-import { open, type PromiseClient } from "./remote/PromiseClient.ts"
+import { open, type PromiseClientOf } from "./remote/PromiseClient.ts"
 import * as RemoteModel from "./remote/RemoteModel.ts"
 import * as Verification from "./inspection/Verification.ts"
 
 export { InvalidUrl }
 export type { PromiseCallOptions } from "@nereid/core/internal/call/PromiseCall"
 export { ContractMismatch, type Difference } from "@nereid/core/internal/contract/ContractDifference"
-export type { PromiseClient } from "./remote/PromiseClient.ts"
+export type { PromiseClient, PromiseClientOf, PromiseSessions } from "./remote/PromiseClient.ts"
+export type { PromiseSession } from "@nereid/core/internal/call/PromiseSession"
 export type { ClientOptions, TlsOptions } from "./channel/ClientOptions.ts"
 export type { VerificationError } from "./inspection/Verification.ts"
 
@@ -79,7 +80,7 @@ export const layer = <
 export const connect = async <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
   model: ModelClass<Self, N, I, O, P>,
   options: ClientOptions,
-): Promise<PromiseClient<I, O, P>> => {
+): Promise<PromiseClientOf<I, O, P>> => {
   const settings = read(options)
   return open(model.definition, remote(model.definition, settings))
 }

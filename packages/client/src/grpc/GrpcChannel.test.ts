@@ -13,7 +13,7 @@ import {
 import type { AddressInfo } from "node:net"
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
-import { expect, it } from "vitest"
+import { expect, it, onTestFinished, vi } from "vitest"
 import * as Model from "@nereid/core/Model"
 import { retryAfter as retryAfterOf } from "@nereid/core/internal/error/InferenceError"
 import * as Tensor from "@nereid/core/Tensor"
@@ -287,12 +287,21 @@ it("a server that is not there is Unavailable, with its address", async () => {
 
 it("keeps its deadline where the server does not answer, and resets the call", async () => {
   const reset = Promise.withResolvers<number>()
-  await using server = await serve((stream) => stream.on("close", () => reset.resolve(stream.rstCode ?? 0)))
+  const arrived = Promise.withResolvers<void>()
+  await using server = await serve((stream) => {
+    arrived.resolve()
+    stream.on("close", () => reset.resolve(stream.rstCode ?? 0))
+  })
   await using client = await Client.connect(Double, { url: server.url })
-  await expect(client.infer({ X: 1 }, { timeout: "20 millis", id: "7" })).rejects.toMatchObject({
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+  onTestFinished(() => void vi.useRealTimers())
+  const call = expect(client.infer({ X: 1 }, { timeout: "20 seconds", id: "7" })).rejects.toMatchObject({
     _tag: "DeadlineExceeded",
     message: "[request id: 7] Deadline Exceeded",
   })
+  await arrived.promise
+  vi.advanceTimersByTime(20_000)
+  await call
   expect(await reset.promise).toBe(constants.NGHTTP2_CANCEL)
 })
 

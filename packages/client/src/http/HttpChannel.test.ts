@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net"
 import { buffer } from "node:stream/consumers"
 import { Duration } from "effect"
-import { expect, it } from "vitest"
+import { expect, it, onTestFinished, vi } from "vitest"
 import * as Model from "@nereid/core/Model"
 import { retryAfter as retryAfterOf } from "@nereid/core/internal/error/InferenceError"
 import * as Tensor from "@nereid/core/Tensor"
@@ -214,12 +214,21 @@ it("a server that is not there is Unavailable, with its address", async () => {
 
 it("keeps its deadline where the server does not answer, and closes the connection", async () => {
   const closed = Promise.withResolvers<void>()
-  await using server = await serve((request) => request.socket.on("close", () => closed.resolve()))
+  const arrived = Promise.withResolvers<void>()
+  await using server = await serve((request) => {
+    arrived.resolve()
+    request.socket.on("close", () => closed.resolve())
+  })
   await using client = await Client.connect(Double, { url: server.url })
-  await expect(client.infer({ X: 1 }, { timeout: "20 millis" })).rejects.toMatchObject({
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+  onTestFinished(() => void vi.useRealTimers())
+  const call = expect(client.infer({ X: 1 }, { timeout: "20 seconds" })).rejects.toMatchObject({
     _tag: "DeadlineExceeded",
     message: "[request id: <id_unknown>] Deadline Exceeded",
   })
+  await arrived.promise
+  vi.advanceTimersByTime(20_000)
+  await call
   await closed.promise
 })
 

@@ -15,7 +15,7 @@ import type { WireResponse, WireTensor } from "@nereid/core/internal/wire/WireRe
 export interface ExpectedOutputs {
   readonly name: string
   readonly signature: Signature
-  /** The extent of every output's batch dimension; undefined for a model without one. */
+  /** The extent of every output's batch dimension, -1 for any; undefined for a model without one. */
   readonly rows: number | undefined
 }
 
@@ -42,7 +42,7 @@ const mismatch = (spec: TensorSpec, tensor: WireTensor, rows: number | undefined
   const fits =
     datatype === spec.datatype &&
     matches(spec.dims, shape, batching ? 1 : 0) &&
-    (!batching || shape[0] === rows) &&
+    (!batching || rows === -1 || shape[0] === rows) &&
     shape.every((extent) => Number.isSafeInteger(extent) && extent >= 0)
   if (!fits) {
     return `expected ${print(spec.datatype, batching ? [rows, ...spec.dims] : spec.dims)}, got ${print(datatype, shape)}`

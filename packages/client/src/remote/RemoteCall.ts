@@ -67,14 +67,15 @@ export class RemoteCall {
     if (emit === undefined) {
       this.#cancel = channel.infer(wire, remaining, (outcome) => {
         const repliedAt = nanos()
-        this.#settle(repliedAt, Result.flatMap(this.#declared(outcome), this.#check()))
+        this.#settle(repliedAt, Result.flatMap(this.#declared(outcome), this.#check(this.#request.rows)))
       })
       return
     }
     this.#cancel = receive(channel, wire, remaining, definition, {
       emit,
       fork,
-      check: this.#check(),
+      // A response of a stream has any number of rows.
+      check: this.#check(-1),
       end: (outcome) =>
         this.#settle(
           nanos(),
@@ -126,9 +127,9 @@ export class RemoteCall {
     return Result.mapError(outcome, (error) => errors?.withDeclaredStatus(error) ?? error)
   }
 
-  #check(): (response: WireResponse) => Result.Result<Response, InferenceError> {
+  #check(rows: number): (response: WireResponse) => Result.Result<Response, InferenceError> {
     const { name, signature, maxBatchSize } = this.#options.definition
-    const expected = { name, signature, rows: maxBatchSize > 0 ? this.#request.rows : undefined }
+    const expected = { name, signature, rows: maxBatchSize > 0 ? rows : undefined }
     return (response) => OutputCheck.check(expected, response)
   }
 }

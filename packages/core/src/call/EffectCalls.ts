@@ -4,18 +4,29 @@
 import { Clock, Effect, type Result, Stream } from "effect"
 import type { InferenceError } from "../error/InferenceError.ts"
 import type { CallError, Declared } from "../model/Declared.ts"
-import type { Definition, Input } from "../model/Definition.ts"
+import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
-import type { Cancel, Response } from "../request/Request.ts"
+import type { Response } from "../request/Request.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { stream } from "../running/CallableModel.ts"
-import { callableBy, callerOf, type CallerService } from "./Caller.ts"
+import { callableBy, callerOf } from "./Caller.ts"
+import { toEffect } from "./EffectCall.ts"
 import type { CallOptions, Inference } from "./Inference.ts"
+import type { CallsOf } from "./Session.ts"
+import { sessions } from "./SessionCalls.ts"
 import * as TypedCalls from "./TypedCalls.ts"
 import * as MonotonicTime from "../request/MonotonicTime.ts"
 
-/** The typed calls of a running model: samples and batches in, samples and batches out. */
+/** The typed calls of a running model, in sessions if it declares sequences. */
 export const inference = <I extends Fields, O extends Fields, P extends Declared>(
+  definition: Definition<I, O, P>,
+  model: RunningModel,
+): CallsOf<I, O, P> =>
+  // The declaration has a state exactly where its type has a sequence.
+  (definition.state === undefined ? independent(definition, model) : sessions(definition, model)) as CallsOf<I, O, P>
+
+/** Calls of requests that are independent: samples and batches in, samples and batches out. */
+const independent = <I extends Fields, O extends Fields, P extends Declared>(
   definition: Definition<I, O, P>,
   model: RunningModel,
 ): Inference<I, O, P> => {
@@ -26,47 +37,42 @@ export const inference = <I extends Fields, O extends Fields, P extends Declared
     infer: (sample, ...[options]) => toEffect((now, caller, reply) => calls.infer(sample, options, now, reply, caller)),
     inferBatch: (batch, ...[options]) =>
       toEffect((now, caller, reply) => calls.inferBatch(batch, options, now, reply, caller)),
-    stream: (sample, ...[options]) => responses(calls, model, calls.sample, sample, options),
+    stream: (sample, ...[options]) =>
+      responses(calls, calls.samples.request, calls.samples.outputs, model, sample, options),
+    streamBatch: (batch, ...[options]) =>
+      responses(calls, calls.batches.request, calls.batches.outputs, model, batch, options),
     withParameters: {
       infer: (sample, ...[options]) =>
         toEffect((now, caller, reply) => withParameters.infer(sample, options, now, reply, caller)),
       inferBatch: (batch, ...[options]) =>
         toEffect((now, caller, reply) => withParameters.inferBatch(batch, options, now, reply, caller)),
-      stream: (sample, ...[options]) => responses(calls, model, calls.answer, sample, options),
+      stream: (sample, ...[options]) =>
+        responses(calls, calls.samples.request, calls.samples.answer, model, sample, options),
+      streamBatch: (batch, ...[options]) =>
+        responses(calls, calls.batches.request, calls.batches.answer, model, batch, options),
     },
   }
 }
 
-/** Streams the responses of one sample, decoded by `decode`. */
-export const responses = <I extends Fields, O extends Fields, P extends Declared, A>(
-  calls: TypedCalls.TypedCalls<I, O, P>,
-  model: RunningModel,
+/** Streams the responses of one input, encoded by `encode` and decoded by `decode`. */
+export const responses = <P extends Declared, Given, A>(
+  { failure }: { readonly failure: (failure: InferenceError) => CallError<P> },
+  encode: TypedCalls.StreamCodec<Given, unknown, P>["request"],
   decode: (response: Response) => Result.Result<A, InferenceError>,
-  sample: Input<I>,
+  model: RunningModel,
+  input: Given,
   options: CallOptions<P> | undefined,
 ): Stream.Stream<A, CallError<P>> =>
   Stream.unwrap(
     Effect.withFiber((fiber) => {
       const caller = callerOf(fiber)
       const now = MonotonicTime.millis(fiber.getRef(Clock.Clock))
-      const request = Effect.fromResult(calls.request(sample, options, now, caller))
+      const request = Effect.fromResult(encode(input, options, now, caller))
       return Effect.map(request, (request) =>
         Stream.mapEffect(
-          Stream.mapError(stream(callableBy(caller, model), request), calls.failure),
+          Stream.mapError(stream(callableBy(caller, model), request), failure),
           (response): Effect.Effect<A, CallError<P>> => Effect.fromResult(decode(response)),
         ),
       )
     }),
   )
-
-/** A call as an effect, which cancels it when it is interrupted. */
-const toEffect = <A, E>(
-  call: (now: number, caller: CallerService | undefined, reply: TypedCalls.TypedReply<A, E>) => Cancel,
-): Effect.Effect<A, E> =>
-  Effect.withFiber((fiber) => {
-    const caller = callerOf(fiber)
-    const clock = fiber.getRef(Clock.Clock)
-    return Effect.callback((resume) =>
-      Effect.sync(call(MonotonicTime.millis(clock), caller, (outcome) => resume(Effect.fromResult(outcome)))),
-    )
-  })

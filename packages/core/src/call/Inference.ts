@@ -44,6 +44,11 @@ export interface Inference<I extends Fields, O extends Fields, P extends Declare
   readonly infer: (sample: Input<I>, ...options: CallArguments<P>) => Effect.Effect<Sample<O>, CallError<P>>
   /** Streams the responses of one sample: any number from a decoupled model, one from any other. */
   readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => Stream.Stream<Sample<O>, CallError<P>>
+  /**
+   * Streams the responses of one request of several samples along axis 0, at most `maxBatchSize`. A response has any
+   * number of rows (Model.streamBatch); that of a model that is not decoupled has those of the request.
+   */
+  readonly streamBatch: (batch: InputBatch<I>, ...options: CallArguments<P>) => Stream.Stream<Batched<O>, CallError<P>>
   /** Several samples along axis 0. More than `maxBatchSize` go in chunks; see ChunkOptions. */
   readonly inferBatch: (
     batch: InputBatch<I>,
@@ -62,6 +67,10 @@ export interface Inference<I extends Fields, O extends Fields, P extends Declare
       sample: Input<I>,
       ...options: CallArguments<P>
     ) => Stream.Stream<Answer<Sample<O>, P>, CallError<P>>
+    readonly streamBatch: (
+      batch: InputBatch<I>,
+      ...options: CallArguments<P>
+    ) => Stream.Stream<Answer<Batched<O>, P>, CallError<P>>
     readonly inferBatch: (
       batch: InputBatch<I>,
       ...options: CallArguments<P, BatchCallOptions<P>>

@@ -8,8 +8,9 @@ import type { ErrorEntries } from "../model/DeclaredErrors.ts"
 import { define, type Definition, type DefinitionOptions } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import type { ParameterFields } from "../model/ParameterFields.ts"
+import type { SequenceOptions, SequenceTypeOf } from "../model/SequenceOptions.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
-import type { Inference } from "./Inference.ts"
+import type { CallsOf } from "./Session.ts"
 
 /** Prefix of the service keys of models. */
 export const modelKeyPrefix = "@nereid/model/"
@@ -23,7 +24,7 @@ export interface ModelClass<
   I extends Fields,
   O extends Fields,
   P extends Declared = undefined,
-> extends Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, P>> {
+> extends Context.ServiceClass<Self, ModelKey<N>, CallsOf<I, O, P>> {
   readonly definition: Definition<I, O, P>
 }
 
@@ -53,14 +54,13 @@ export const Service =
     const P extends ParameterFields | undefined = undefined,
     const R extends ParameterFields | undefined = undefined,
     const E extends ErrorEntries | undefined = undefined,
+    const Q extends SequenceOptions | undefined = undefined,
   >(
     name: N,
-    options: DefinitionOptions<I, O, P, R, E>,
-  ): ModelClass<Self, N, I, O, DeclarationOf<P, R, E>> => {
+    options: DefinitionOptions<I, O, P, R, E, Q>,
+  ): ModelClass<Self, N, I, O, DeclarationOf<P, R, E, SequenceTypeOf<Q>>> => {
+    type Calls = CallsOf<I, O, DeclarationOf<P, R, E, SequenceTypeOf<Q>>>
     const key: ModelKey<N> = `${modelKeyPrefix}${name}`
-    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, DeclarationOf<P, R, E>>> = Context.Service<
-      Self,
-      Inference<I, O, DeclarationOf<P, R, E>>
-    >()(key)
+    const service: Context.ServiceClass<Self, ModelKey<N>, Calls> = Context.Service<Self, Calls>()(key)
     return Object.assign(service, { definition: define(name, options) })
   }

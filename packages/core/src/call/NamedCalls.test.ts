@@ -1,9 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Stream } from "effect"
+import { Context, Effect, Layer, Result, Stream } from "effect"
 import * as Model from "../Model.ts"
 import { Registry } from "../lifecycle/Registry.ts"
 import * as Tensor from "../Tensor.ts"
 import * as Testing from "../Testing.ts"
+import * as NamedCalls from "./NamedCalls.ts"
 
 class Add extends Model.Service<Add>()("add", {
   inputs: { a: Tensor.FP32("n"), b: Tensor.FP32("n") },
@@ -19,6 +20,12 @@ class Plain extends Model.Service<Plain>()("plain", {
 class Letters extends Model.Service<Letters>()("letters", {
   inputs: { TEXT: Tensor.BYTES(1) },
   outputs: { LETTER: Tensor.BYTES(1) },
+  maxBatchSize: 4,
+}) {}
+
+class Pairs extends Model.Service<Pairs>()("pairs", {
+  inputs: { x: Tensor.FP32(2) },
+  outputs: { y: Tensor.FP32(2) },
   maxBatchSize: 4,
 }) {}
 
@@ -122,6 +129,41 @@ it.effect("a decoupled model answers by a stream", () =>
     const TEXT = Tensor.make("BYTES", [1], [Uint8Array.of(7, 8, 9)])
     const answers = yield* asking((models) => Stream.runCollect(models.stream("letters", { TEXT })))
     expect(answers?.map(({ LETTER }) => LETTER?.bytes.at(-1))).toEqual([7, 8, 9])
+  }),
+)
+
+it.effect("a stream of several rows is one request, and a response of several rows is no sample", () =>
+  Effect.gen(function* () {
+    const model = Model.streamBatch(Pairs, ({ x }) => [{ y: x }])
+    const context = yield* Layer.build(Layer.provideMerge(model, Registry.layer))
+    const { model: running } = Context.get(context, Pairs)
+    const models = NamedCalls.make(() => Result.succeed(running))
+    const x = Tensor.make("FP32", [2, 2], Float32Array.of(1, 2, 3, 4))
+    expect(yield* Stream.runCollect(models.streamBatch("pairs", { x }))).toEqual([{ y: x }])
+    const parameters = yield* Stream.runCollect(models.withParameters.streamBatch("pairs", { x }))
+    expect(parameters).toEqual([{ outputs: { y: x }, parameters: {} }])
+    const large = Tensor.make("FP32", [5, 2], new Float32Array(10))
+    expect(yield* Effect.flip(Stream.runCollect(models.streamBatch("pairs", { x: large })))).toMatchObject({
+      _tag: "InvalidRequest",
+      message: expect.stringContaining("inference request batch-size must be <= 4 for 'pairs'"),
+    })
+  }),
+)
+
+it.effect("a response of several rows to one sample names the call that takes it", () =>
+  Effect.gen(function* () {
+    const two = Tensor.make("FP32", [2, 2], new Float32Array(4))
+    const context = yield* Layer.build(
+      Layer.provideMerge(
+        Model.streamBatch(Pairs, () => [{ y: two }]),
+        Registry.layer,
+      ),
+    )
+    const models = NamedCalls.make(() => Result.succeed(Context.get(context, Pairs).model))
+    expect(yield* Effect.flip(Stream.runCollect(models.stream("pairs", { x: pair(1, 2) })))).toMatchObject({
+      _tag: "ExecutionFailed",
+      message: "output 'y' of model 'pairs': a sample has 1 row, got 2; streamBatch takes any number",
+    })
   }),
 )
 

@@ -3,10 +3,10 @@
  * made, by the rules and with the error texts of the wire. Code that knows its model calls it by its class.
  */
 import { Clock, Duration, Effect, type Fiber, Result, Stream } from "effect"
-import { withBatch, withoutBatch } from "../model/BatchedTensors.ts"
+import { severalRows, withBatch, withoutBatch } from "../model/BatchedTensors.ts"
 import { callableBy, inheritCaller, callerOf } from "./Caller.ts"
 import type { Answer, CallOptions } from "./Inference.ts"
-import { type InferenceError, InvalidRequest } from "../error/InferenceError.ts"
+import { ExecutionFailed, type InferenceError, InvalidRequest } from "../error/InferenceError.ts"
 import { notReady } from "../error/Refusal.ts"
 import { noParameters, type Response } from "../request/Request.ts"
 import { wrongParameter } from "../model/ParameterFields.ts"
@@ -39,6 +39,12 @@ interface Calls<A> {
   readonly infer: (model: string, sample: NamedTensors, options?: NamedCallOptions) => Effect.Effect<A, InferenceError>
   /** Streams the responses of one sample: any number from a decoupled model, one from any other. */
   readonly stream: (model: string, sample: NamedTensors, options?: NamedCallOptions) => Stream.Stream<A, InferenceError>
+  /** Streams the responses of one request of several samples along axis 0. A response has any number of rows. */
+  readonly streamBatch: (
+    model: string,
+    batch: NamedTensors,
+    options?: NamedCallOptions,
+  ) => Stream.Stream<A, InferenceError>
   /** Several samples, along axis 0; only one if the model does not batch. */
   readonly inferBatch: (
     model: string,
@@ -58,6 +64,8 @@ export interface NamedCalls extends Calls<NamedAnswers> {
 interface Form {
   readonly input: (model: RunningModel, tensor: TypedTensor) => TypedTensor
   readonly output: (model: RunningModel, tensor: TypedTensor) => TypedTensor
+  /** Describes the problem with an output; undefined if it is valid. */
+  readonly outputProblem: (model: RunningModel, tensor: TypedTensor) => string | undefined
   /** Describes the problem with the inputs; undefined if they are valid. */
   readonly problem: (model: RunningModel, tensors: NamedTensors) => string | undefined
 }
@@ -65,12 +73,15 @@ interface Form {
 const samples: Form = {
   input: ({ description: { maxBatchSize } }, tensor) => (maxBatchSize > 0 ? withBatch(tensor) : tensor),
   output: ({ description: { maxBatchSize } }, tensor) => (maxBatchSize > 0 ? withoutBatch(tensor) : tensor),
+  outputProblem: ({ description: { maxBatchSize } }, { shape }) =>
+    maxBatchSize > 0 && shape[0] !== 1 ? severalRows(shape[0]) : undefined,
   problem: () => undefined,
 }
 
 const batches: Form = {
   input: ({ description: { maxBatchSize } }, tensor) => (maxBatchSize > 0 ? tensor : withoutBatch(tensor)),
   output: ({ description: { maxBatchSize } }, tensor) => (maxBatchSize > 0 ? tensor : withBatch(tensor)),
+  outputProblem: () => undefined,
   problem: ({ description: { name, maxBatchSize } }, tensors) => {
     if (maxBatchSize > 0) return undefined
     const rows = Object.values(tensors).find(({ shape }) => shape[0] !== 1)?.shape[0]
@@ -86,7 +97,7 @@ interface PreparedCall {
 }
 
 /** Converts a response for the caller. */
-type Decode<A> = (form: Form, call: PreparedCall, response: Response) => A
+type Decode<A> = (form: Form, call: PreparedCall, response: Response) => Result.Result<A, InferenceError>
 
 export const make = (
   find: (name: string, version: string) => Result.Result<RunningModel, InferenceError>,
@@ -134,9 +145,15 @@ export const make = (
       const spec = model.description.signature.outputs[position]
       const tensor = response.outputs[position]
       // The tensor has one datatype, which the type system cannot know.
-      if (spec !== undefined && tensor !== undefined) tensors[spec.name] = form.output(model, tensor) as AnyTensor
+      if (spec === undefined || tensor === undefined) continue
+      const problem = form.outputProblem(model, tensor)
+      if (problem !== undefined) {
+        const message = `output '${spec.name}' of model '${model.description.name}': ${problem}`
+        return Result.fail(new ExecutionFailed({ message }))
+      }
+      tensors[spec.name] = form.output(model, tensor) as AnyTensor
     }
-    return tensors
+    return Result.succeed(tensors)
   }
 
   const call =
@@ -149,31 +166,39 @@ export const make = (
         return Effect.callback((resume) =>
           Effect.sync(
             submitSingle(callable, validated.request, (outcome) =>
-              resume(Effect.fromResult(Result.map(outcome, (response) => decode(form, prepared.success, response)))),
+              resume(
+                Effect.fromResult(Result.flatMap(outcome, (response) => decode(form, prepared.success, response))),
+              ),
             ),
           ),
         )
       })
 
+  const streaming =
+    <A>(form: Form, decode: Decode<A>): Calls<A>["stream"] =>
+    (name, tensors, options = {}) =>
+      Stream.unwrap(
+        Effect.withFiber((fiber) =>
+          Effect.map(Effect.fromResult(prepare(form, name, tensors, options, fiber)), (call) =>
+            Stream.mapEffect(stream(call.callable, call.validated.request), (response) =>
+              Effect.fromResult(decode(form, call, response)),
+            ),
+          ),
+        ),
+      )
+
   const calls = <A>(decode: Decode<A>): Calls<A> => ({
     infer: call(samples, decode),
     inferBatch: call(batches, decode),
-    stream: (name, sample, options = {}) =>
-      Stream.unwrap(
-        Effect.withFiber((fiber) =>
-          Effect.map(Effect.fromResult(prepare(samples, name, sample, options, fiber)), (call) =>
-            Stream.map(stream(call.callable, call.validated.request), (response) => decode(samples, call, response)),
-          ),
-        ),
-      ),
+    stream: streaming(samples, decode),
+    streamBatch: streaming(batches, decode),
   })
 
   return {
     ...calls(outputsOf),
-    withParameters: calls((form, call, response) => ({
-      outputs: outputsOf(form, call, response),
-      parameters: response.parameters,
-    })),
+    withParameters: calls((form, call, response) =>
+      Result.map(outputsOf(form, call, response), (outputs) => ({ outputs, parameters: response.parameters })),
+    ),
     isReady: (name, version = "") => {
       const found = find(name, String(version))
       return Result.isSuccess(found) && found.success.life.isReady()

@@ -34,6 +34,18 @@ type SampleCall<I extends Fields, P extends Declared, A> = TypedCall<Input<I>, C
 
 type BatchCall<I extends Fields, P extends Declared, A> = TypedCall<InputBatch<I>, BatchCallOptions<P>, A, P>
 
+/** Encodes the input of a call as one request, and decodes each of its responses. */
+export interface StreamCodec<A, B, P extends Declared> {
+  readonly request: (
+    input: A,
+    options: CallOptions<P> | undefined,
+    now: number,
+    caller?: CallerService,
+  ) => Result.Result<Request, InferenceError>
+  readonly outputs: TypedResponses.Decode<B>
+  readonly answer: TypedResponses.Decode<Answer<B, P>>
+}
+
 export interface TypedCalls<I extends Fields, O extends Fields, P extends Declared = undefined> {
   readonly infer: SampleCall<I, P, Sample<O>>
   readonly inferBatch: BatchCall<I, P, Batched<O>>
@@ -42,12 +54,9 @@ export interface TypedCalls<I extends Fields, O extends Fields, P extends Declar
     readonly infer: SampleCall<I, P, Answer<Sample<O>, P>>
     readonly inferBatch: BatchCall<I, P, Answer<Batched<O>, P>>
   }
-  /** The request that `infer` submits. */
-  readonly request: TypedRequests.TypedRequests<I, P>["sample"]
-  /** The sample that `infer` replies with. */
-  readonly sample: TypedResponses.Decode<Sample<O>>
-  /** The same with the parameters of the response. */
-  readonly answer: TypedResponses.Decode<Answer<Sample<O>, P>>
+  /** Codecs of calls that stream: of one sample, and of several; `answer` adds the parameters of the response. */
+  readonly samples: StreamCodec<Input<I>, Sample<O>, P>
+  readonly batches: StreamCodec<InputBatch<I>, Batched<O>, P>
   /** A failure as callers of this model get it. */
   readonly failure: (failure: InferenceError) => CallError<P>
 }
@@ -102,14 +111,20 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
   }
 
   const { sample, batch, withParameters, failure } = responses
-  const answer = withParameters(sample)
+  const [answer, batchAnswer] = [withParameters(sample), withParameters(batch)]
+  const oneRequest = (options: CallOptions<P> | undefined): BatchCallOptions<P> =>
+    ({ ...options, concurrentChunks: 0 }) as BatchCallOptions<P>
   return {
-    request: requests.sample,
-    sample,
-    answer,
+    samples: { request: requests.sample, outputs: sample, answer },
+    batches: {
+      // One stream is one request, which is never split.
+      request: (batch, options, now, caller) => requests.batch(batch, oneRequest(options), now, caller),
+      outputs: batch,
+      answer: batchAnswer,
+    },
     failure,
     infer: sampleCall(sample),
     inferBatch: batchCall(batch),
-    withParameters: { infer: sampleCall(answer), inferBatch: batchCall(withParameters(batch)) },
+    withParameters: { infer: sampleCall(answer), inferBatch: batchCall(batchAnswer) },
   }
 }

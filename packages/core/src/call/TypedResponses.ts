@@ -1,7 +1,7 @@
 /** Decodes the responses of a model for typed callers. TypedRequests.ts encodes the requests. */
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
-import { named, withBatch, withoutBatch } from "../model/BatchedTensors.ts"
+import { named, severalRows, withBatch, withoutBatch } from "../model/BatchedTensors.ts"
 import type { CallError, Declared, ResponseParameters } from "../model/Declared.ts"
 import type { Batched, Definition, Sample } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
@@ -34,6 +34,13 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
 
   return {
     sample: (response) => {
+      const several = batching
+        ? response.outputs.findIndex((tensor) => tensor !== undefined && tensor.shape[0] !== 1)
+        : -1
+      if (several >= 0) {
+        const field = signature.outputs[several]?.name ?? ""
+        return wrong("output", { field, message: severalRows(response.outputs[several]?.shape[0]) })
+      }
       const decoded = outputs.decode(
         batching ? response.outputs.map((tensor) => tensor && withoutBatch(tensor)) : response.outputs,
       )

@@ -1,0 +1,98 @@
+import { Effect, Result } from "effect"
+import { expect, it } from "vitest"
+import { InvalidRequest, type InferenceError, QueueFull } from "../error/InferenceError.ts"
+import { noParameters, type Parameters, type Reply, type Request } from "../request/Request.ts"
+import type { CallableModel } from "../running/CallableModel.ts"
+import { SequenceCall } from "./SequenceCall.ts"
+
+const request: Request = { id: "", inputs: [], rows: 1, parameters: noParameters, deadline: undefined }
+
+/** A session of a server whose replies the test gives. */
+const opened = () => {
+  const sent: Array<{ readonly parameters: Parameters; readonly reply: Reply; isCancelled: boolean }> = []
+  const model: CallableModel = {
+    decoupled: false,
+    emits: false,
+    submit: ({ parameters }, reply) => {
+      const one = { parameters, reply, isCancelled: false }
+      sent.push(one)
+      return () => (one.isCancelled = true)
+    },
+  }
+  const sequence = new SequenceCall(
+    { description: { name: "m", signature: { inputs: [], outputs: [] } }, reachedBy: () => ({ calls: model }) },
+    "one",
+  )
+  const outcomes: Array<string> = []
+  const send = (isEnd = false) =>
+    sequence.submit(model, request, isEnd, (outcome) =>
+      outcomes.push(Result.isSuccess(outcome) ? "ok" : describe(outcome.failure)),
+    )
+  const reply = (index: number, error?: InferenceError) =>
+    sent[index]?.reply(error === undefined ? Result.succeed({ outputs: [], parameters: {} }) : Result.fail(error))
+  return { sent, send, reply, outcomes, sequence }
+}
+
+const describe = (error: InferenceError) =>
+  error._tag === "SequenceNotFound" ? `${error._tag} ${error.reason}` : error._tag
+
+it("sends a request after the one before it, and marks the first and the last", () => {
+  const { sent, send, reply, outcomes } = opened()
+  send()
+  send()
+  send(true)
+  expect(sent.map(({ parameters }) => parameters)).toEqual([{ sequence_id: "one", sequence_start: true }])
+  reply(0)
+  reply(1)
+  reply(2)
+  expect(sent.slice(1).map(({ parameters }) => parameters)).toEqual([
+    { sequence_id: "one" },
+    { sequence_id: "one", sequence_end: true },
+  ])
+  send()
+  expect(outcomes).toEqual(["ok", "ok", "ok", "SequenceNotFound ended"])
+})
+
+it("starts again after a first request that was refused or cancelled", () => {
+  const { sent, send, reply, outcomes } = opened()
+  send()
+  reply(0, new QueueFull({ message: "full" }))
+  const cancel = send()
+  const cancelWaiting = send()
+  send()
+  cancelWaiting()
+  cancel()
+  expect(sent.map(({ parameters, isCancelled }) => [parameters["sequence_start"], isCancelled])).toEqual([
+    [true, false],
+    [true, true],
+    [true, false],
+  ])
+  reply(2)
+  expect(outcomes).toEqual(["QueueFull", "ok"])
+})
+
+it("understands a server of Triton that has lost the sequence", () => {
+  const { sent, send, reply, outcomes } = opened()
+  send()
+  reply(0)
+  send()
+  const rule = "must specify the START flag on the first request of the sequence"
+  reply(1, new InvalidRequest({ message: `inference request for sequence 1 to model 'm' ${rule}` }))
+  send()
+  expect(outcomes).toEqual(["ok", "SequenceNotFound undefined", "SequenceNotFound undefined"])
+  expect(sent).toHaveLength(2)
+})
+
+it("ends the sequence behind its requests when it closes, and sends nothing if nothing was sent", async () => {
+  const { sent, send, reply, sequence } = opened()
+  send()
+  const closed = Effect.runPromise(sequence.close)
+  expect(sent).toHaveLength(1)
+  reply(0)
+  expect(sent[1]?.parameters).toEqual({ sequence_id: "one", sequence_end: true, sequence_close: true })
+  reply(1)
+  await closed
+  const unused = opened()
+  await Effect.runPromise(unused.sequence.close)
+  expect(unused.sent).toEqual([])
+})
