@@ -5,10 +5,12 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Duration } from "effect"
 import type { FlatBatch } from "../batch/FlatBatch.ts"
+import type { GroupLimits } from "../limiter/Resource.ts"
 import * as QueuePolicy from "../model/QueuePolicy.ts"
 import type { ModelDescription } from "../running/ModelDescription.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { type Signature, type TensorSpec, wireDims } from "../tensor/TensorSpec.ts"
+import * as SequenceBatchingMessage from "./SequenceBatchingMessage.ts"
 import {
   BatchInput_Kind,
   BatchOutput_Kind,
@@ -23,7 +25,7 @@ import {
 export const make = (model: RunningModel): ModelConfig => create(ModelConfigSchema, configuration(model))
 
 const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfigSchema> => {
-  const { name, platform, maxBatchSize, signature, flat, batching, responseCache } = model.description
+  const { name, platform, maxBatchSize, signature, flat, batching, sequencing, responseCache } = model.description
   return {
     name,
     platform,
@@ -38,21 +40,29 @@ const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfig
     })),
     output: signature.outputs.map(tensor),
     ...(flat === undefined ? {} : ragged(flat, signature)),
-    instanceGroup: model.life.instanceGroups().map(({ name, kind, count, gpus }) => ({
+    instanceGroup: model.life.instanceGroups().map(({ name, kind, count, gpus, rateLimiter }) => ({
       name,
       kind: Kind[kind],
       count,
       gpus: [...gpus],
+      ...(rateLimiter === undefined ? {} : { rateLimiter: rateLimiterMessage(rateLimiter) }),
     })),
     optimization: { inputPinnedMemory: { enable: true }, outputPinnedMemory: { enable: true } },
     ...(responseCache ? { responseCache: { enable: true } } : {}),
     ...(model.calls.decoupled ? { modelTransactionPolicy: { decoupled: true } } : {}),
     schedulingChoice:
-      (maxBatchSize === 0 || !batching.shared) && batching.queueing === undefined
-        ? { case: undefined }
-        : { case: "dynamicBatching", value: dynamicBatching(model.description) },
+      sequencing !== undefined
+        ? { case: "sequenceBatching", value: SequenceBatchingMessage.make(sequencing, batching, maxBatchSize) }
+        : (maxBatchSize === 0 || !batching.shared) && batching.queueing === undefined
+          ? { case: undefined }
+          : { case: "dynamicBatching", value: dynamicBatching(model.description) },
   }
 }
+
+const rateLimiterMessage = ({ resources = [], priority = 0 }: GroupLimits) => ({
+  resources: resources.map(({ name, count, global = false }) => ({ name, count, global })),
+  priority,
+})
 
 const ragged = ({ batchInputs, batchOutputs }: FlatBatch, { inputs, outputs }: Signature) => ({
   batchInput: batchInputs.map(({ name, kind, datatype, source }) => ({

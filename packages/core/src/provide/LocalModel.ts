@@ -13,6 +13,7 @@ import type * as InstanceSet from "../instance/InstanceSet.ts"
 import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
+import type { Sequencing } from "../model/Sequencing.ts"
 import type { WarmUps } from "../model/WarmUpOptions.ts"
 import type { Request } from "../request/Request.ts"
 import type { ModelFile } from "../running/ModelFile.ts"
@@ -22,6 +23,8 @@ import { RunningModel } from "../running/RunningModel.ts"
 import * as Scheduler from "../scheduler/Scheduler.ts"
 import * as SubmitPipeline from "../scheduler/SubmitPipeline.ts"
 import * as DefaultsStage from "./DefaultsStage.ts"
+import * as EmissionStage from "./EmissionStage.ts"
+import * as LocalSequences from "./LocalSequences.ts"
 import * as ParameterStage from "./ParameterStage.ts"
 import * as SplitStage from "./SplitStage.ts"
 
@@ -47,6 +50,13 @@ export interface ExecutionOptions {
   readonly readsRequest?: boolean
   /** Whether the instances execute in other threads. Default false. */
   readonly threaded?: boolean
+  /**
+   * Whether each batch is one step of its requests: they share batches though they have any number of responses, which
+   * wait for their readers outside of the batch. Default false.
+   */
+  readonly isStepwise?: boolean
+  /** Sequences with the tensors of the instances. Default: those of the declaration. */
+  readonly sequencing?: Sequencing | undefined
   /** The file that the instances were loaded from. */
   readonly modelFile?: ModelFile
 }
@@ -59,6 +69,8 @@ export interface LocalModelOptions {
   /** Default: no cache. */
   readonly cache?: ResponseCache.ResponseCacheOptions | undefined
   readonly warmUp?: WarmUps<Fields> | undefined
+  /** Whether the scheduler of another thread calls the model. Default false. */
+  readonly isHosted?: boolean
   /** Default: separate statistics. */
   readonly statistics?: ModelStatistics | undefined
   /** Ends the instances. Default: they end with their scope. */
@@ -72,18 +84,29 @@ export const make = Effect.fnUntraced(function* ({
   instances: set,
   cache,
   warmUp,
+  isHosted = false,
   statistics = new ModelStatistics(),
   release = Effect.void,
 }: LocalModelOptions) {
-  const { name, version, maxBatchSize, batching } = definition
+  const { name, version, maxBatchSize, batching, sequencing } = definition
   const { platform, keepsInputs = true, flat, modelFile, readsRequest = true, threaded = false } = execution
   const sharing = sharingOf(definition, execution)
-  const { decoupled } = sharing
+  const { decoupled, groupKey } = sharing
+  const sequences =
+    sequencing &&
+    (yield* LocalSequences.make({
+      model: name,
+      version,
+      sequencing,
+      groupKey,
+      maxQueueSize: batching.maxQueueSize,
+      batches: maxBatchSize > 0,
+    }))
   const scheduler = yield* Scheduler.make({
     model: name,
     instances: set.instances,
     statistics,
-    groupKey: sharing.groupKey,
+    groupKey,
     bisects: batching.onFailure === "bisect",
     batchOf: batchOf(sharing.padding, statistics),
     maxBatchSize: sharing.isUnshared ? 1 : Math.max(1, maxBatchSize),
@@ -92,16 +115,25 @@ export const make = Effect.fnUntraced(function* ({
     maxQueueSize: batching.maxQueueSize,
     groupOrder: batching.groupOrder,
     queueing: batching.queueing,
+    startsAt: batching.startsAt,
+    passesReschedules: isHosted,
+    makeQueue: sequences?.makeQueue,
   })
   const { queueing } = batching
   const cached =
     cache && (yield* ResponseCache.make({ ...cache, model: name, version, readsRequest, statistics, queueing }))
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  // Ahead of the scheduler's own finalizer.
+  if (sequences !== undefined) yield* Effect.addFinalizer(() => sequences.stop)
   const submit = SubmitPipeline.make(
     {
+      sessions: sequences?.sessions(scheduler.queueChanged),
+      emissions: execution.isStepwise === true ? EmissionStage.make(fork) : undefined,
       parameters: ParameterStage.make(definition, statistics),
       defaults: DefaultsStage.make(definition),
       cache: cached?.stage,
       split: sharing.groupsByValue ? SplitStage.make(definition, statistics) : undefined,
+      numbers: sequences?.numbers,
     },
     scheduler.submit,
   )
@@ -129,6 +161,8 @@ export const make = Effect.fnUntraced(function* ({
       pending: scheduler.pending,
       activity: scheduler.activity,
       unrecoverable: scheduler.unrecoverable,
+      endSequences: scheduler.endSequences,
+      sequences: scheduler.sequences,
       drained: cached === undefined ? scheduler.drained : Effect.andThen(cached.settled, scheduler.drained),
       keep: scheduler.keep,
       release,
@@ -153,12 +187,13 @@ const noInputs: ReadonlySet<number> = new Set()
 
 const sharingOf = (
   { signature, maxBatchSize, batching }: Definition<Fields, Fields>,
-  { decoupled: isDecoupled = false, granularity = "batch", flat }: ExecutionOptions,
+  { decoupled: isDecoupled = false, granularity = "batch", isStepwise = false, flat }: ExecutionOptions,
 ): Sharing => {
   const decoupled = typeof isDecoupled === "function" ? isDecoupled() : isDecoupled
-  const joins = granularity === "batch" && maxBatchSize > 0 && !decoupled
+  const isApart = decoupled && !isStepwise
+  const joins = granularity === "batch" && maxBatchSize > 0 && !isApart
   const groupsByValue = granularity !== "sample" && !decoupled
-  const isUnshared = decoupled || !batching.shared
+  const isUnshared = isApart || !batching.shared
   const differing = isUnshared ? undefined : joins ? (flat?.inputs ?? noInputs) : batching.differing
   const groupKey = Grouping.combine(
     differing && Grouping.byShapes(Grouping.agreeing(signature, differing), batching.ragged),

@@ -11,8 +11,10 @@ import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { Declared } from "../model/Declared.ts"
 import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
+import * as InitialStates from "../model/InitialStates.ts"
 import type { WarmUps } from "../model/WarmUpOptions.ts"
 import { Watcher } from "../running/RunningModel.ts"
+import * as SequenceInstance from "../sequence/SequenceInstance.ts"
 import * as LocalModel from "./LocalModel.ts"
 import * as WarmUp from "./WarmUp.ts"
 
@@ -55,10 +57,17 @@ export const fromInstances = <
   execution: InstancesOptions<E, R>,
   serving?: Options,
 ): Layer.Layer<Self, E | Failure<Options>, Exclude<R, Scope.Scope>> => {
-  const { definition } = model
+  const { sequencing = model.definition.sequencing } = execution
+  const definition =
+    sequencing === undefined
+      ? model.definition
+      : { ...model.definition, sequencing: InitialStates.complete(model.definition, sequencing) }
   const cache = ResponseCache.check(definition.name, serving?.responseCache)
   if (execution.decoupled === true && cache !== undefined) {
     throw new TypeError(`Model "${definition.name}": responseCache requires a model that is not decoupled.`)
+  }
+  if (definition.state !== undefined && cache !== undefined) {
+    throw new TypeError(`Model "${definition.name}": a model with sequences has no responseCache.`)
   }
   const warmUp = WarmUp.make(definition, serving?.warmUp)
   const layer = Layer.effect(
@@ -67,13 +76,16 @@ export const fromInstances = <
       // A separate scope, so that the model may leave a server before the other resources of its build.
       const modelScope = yield* Scope.fork(yield* Scope.Scope)
       const loaded = Effect.gen(function* () {
-        const [loading, instances] = yield* Effect.timed(build(definition, execution, warmUp))
         const isHosted = (yield* Hosting) !== undefined
+        // The thread that hosts the model adds the tensors of its sequences.
+        const built = isHosted ? { ...definition, sequencing: undefined } : definition
+        const [loading, instances] = yield* Effect.timed(build(built, execution, warmUp))
         const shared = yield* SharedStatistics
         const running = yield* LocalModel.make({
           definition: isHosted ? withoutQueue(definition) : definition,
           execution,
           instances,
+          isHosted,
           cache,
           warmUp: serving?.warmUp,
           statistics: shared?.model === definition.name ? shared.statistics : undefined,
@@ -103,7 +115,10 @@ const build = Effect.fn("Provide.build")(function* <E, R, EW>(
   // Each instance has a separate scope, which is provided last.
   const buildInstance = (planned: InstancePlan.PlannedInstance) =>
     Effect.flatMap(Scope.Scope, (scope) =>
-      Effect.provideContext(source.build(planned), Context.add(context, Scope.Scope, scope)),
+      Effect.map(
+        Effect.provideContext(source.build(planned), Context.add(context, Scope.Scope, scope)),
+        withSequences(definition, execution),
+      ),
     )
   const singleInstanceModel = (instance: Instance) =>
     LocalModel.make({
@@ -117,9 +132,21 @@ const build = Effect.fn("Provide.build")(function* <E, R, EW>(
   )
 })
 
+/** Gives the instances of a model the control and state tensors of its sequences. */
+const withSequences =
+  (
+    { name, sequencing, signature, maxBatchSize }: Definition<Fields, Fields>,
+    { keepsInputs = true }: Pick<LocalModel.ExecutionOptions, "keepsInputs">,
+  ) =>
+  (instance: Instance): Instance =>
+    sequencing === undefined || !SequenceInstance.isNeeded(sequencing)
+      ? instance
+      : SequenceInstance.make(instance, sequencing, { signature, model: name, batches: maxBatchSize > 0, keepsInputs })
+
 /** The same model, in which no request waits for others and none is refused for a full queue. */
 const withoutQueue = <I extends Fields, O extends Fields>(definition: Definition<I, O>): Definition<I, O> => ({
   ...definition,
+  sequencing: undefined,
   batching: {
     ...definition.batching,
     shared: true,

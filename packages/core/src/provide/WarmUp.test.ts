@@ -156,7 +156,7 @@ it.effect("the model is not there before its warm-up has ended", () =>
 
 class Weak extends Data.TaggedError("Weak")<{ readonly message: string }> {}
 
-const reason = "Failed to process the request(s) for model instance 'shout_0_1', message: too weak"
+const reason = "Failed to process the request(s) for model 'shout_0_1', message: too weak"
 const message = `model 'shout' version 1 has failed its warm-up on instance shout_0_1: ${reason}`
 
 it.effect("a failure is that of the layer: the other instances are released", () =>

@@ -160,7 +160,7 @@ const requests = <I extends Fields, O extends Fields>(
   if (isSamples(inputs)) {
     const calls = TypedCalls.make(definition, model)
     const request = (sample: Input<I>, rows: number) =>
-      Result.map(calls.request(sample, { id, timeout }, now), (one): Request => ({
+      Result.map(calls.samples.request(sample, { id, timeout }, now), (one): Request => ({
         ...one,
         parameters,
         rows,

@@ -8,6 +8,7 @@ import type { Batching } from "../model/Batching.ts"
 import type { DeclaredErrors } from "../model/DeclaredErrors.ts"
 import type { Fields } from "../model/Field.ts"
 import type { ParameterFields } from "../model/ParameterFields.ts"
+import type { Sequencing } from "../model/Sequencing.ts"
 import type { WarmUps } from "../model/WarmUpOptions.ts"
 import type { ModelInterface } from "../wire/ModelInterface.ts"
 import type { ModelFile } from "./ModelFile.ts"
@@ -17,6 +18,8 @@ export interface ModelDescription extends ModelInterface {
   readonly platform: string
   /** As declared. */
   readonly batching: Batching
+  /** Undefined for a model without sequences. */
+  readonly sequencing: Sequencing | undefined
   readonly statistics: ModelStatistics
   /** Batching of requests with different shapes in flat batches; undefined if disabled. */
   readonly flat: FlatBatch | undefined
@@ -41,6 +44,7 @@ interface ModelDeclaration extends Pick<
   ModelDescription,
   "name" | "version" | "signature" | "maxBatchSize" | "batching"
 > {
+  readonly sequencing?: Sequencing | undefined
   readonly parameters?: ParameterFields | undefined
   readonly responseParameters?: ParameterFields | undefined
   readonly errors?: DeclaredErrors | undefined
@@ -48,7 +52,17 @@ interface ModelDeclaration extends Pick<
 
 /** A description, with defaults for a model without a file, a cache and flat batches. */
 export const make = (
-  { name, version, signature, maxBatchSize, batching, parameters = {}, responseParameters, errors }: ModelDeclaration,
+  {
+    name,
+    version,
+    signature,
+    maxBatchSize,
+    batching,
+    sequencing,
+    parameters = {},
+    responseParameters,
+    errors,
+  }: ModelDeclaration,
   overrides: Pick<ModelDescription, "platform" | "statistics"> & Partial<ModelDescription>,
 ): ModelDescription => ({
   name,
@@ -56,6 +70,7 @@ export const make = (
   signature,
   maxBatchSize,
   batching,
+  sequencing,
   flat: undefined,
   threaded: false,
   responseCache: false,

@@ -5,6 +5,7 @@ import type { Unrecoverable } from "../error/InferenceError.ts"
 import type { InstanceGroup } from "../instance/Instance.ts"
 import type { GroupOptions } from "../instance/InstancePlan.ts"
 import * as Activity from "./Activity.ts"
+import type { SequenceMove } from "../transfer/SequenceMove.ts"
 import type { Release } from "./OpenRequests.ts"
 import type { PreparedInstances } from "../instance/InstanceSet.ts"
 
@@ -20,6 +21,10 @@ export interface ModelLife {
   readonly activity: () => Activity.Activity
   /** Waits for a failure after which the model, and its process, are unusable; undefined if none can happen. */
   readonly unrecoverable: Effect.Effect<Unrecoverable> | undefined
+  /** Refuses new sequences. Completes once all others are over; undefined for a model without sequences. */
+  readonly endSequences: Effect.Effect<void> | undefined
+  /** Moves sequences to other servers; undefined for a model without sequences here. */
+  readonly sequences: SequenceMove | undefined
   /** Completes once every accepted request has been answered. For a model that receives no further ones. */
   readonly drained: Effect.Effect<void>
   /** Keeps `drained` waiting, for a request of another model that will call this one later. */
@@ -44,6 +49,8 @@ export const make = (life: Pick<ModelLife, "isReady" | "pending" | "drained"> & 
   probe: Effect.sync(life.isReady),
   activity: () => Activity.none,
   unrecoverable: undefined,
+  endSequences: undefined,
+  sequences: undefined,
   keep: () => constVoid,
   release: Effect.void,
   instanceGroups: () => [],

@@ -6,6 +6,8 @@ import { type Context, type Duration, Effect, Exit, Layer, Scope, Stream } from 
 import * as TestClock from "effect/testing/TestClock"
 import type { Batched, Input, InputBatch, Sample } from "../model/Definition.ts"
 import type { Answer, CallArguments, Inference } from "../call/Inference.ts"
+import * as PromiseSession from "../call/PromiseSession.ts"
+import type { SessionOptions, Sessions } from "../call/Session.ts"
 import type { Fields } from "../model/Field.ts"
 import type { Declared } from "../model/Declared.ts"
 import type { ChunkOptions } from "../call/ChunkedCall.ts"
@@ -19,11 +21,7 @@ import type { GenerateDocument, InferDocument } from "./WireCalls.ts"
  * A model under test: a Client.PromiseClient that calls it over the wire, and its executions. Calls reject with the
  * tagged errors of `Errors`.
  */
-export interface StartedModel<
-  I extends Fields,
-  O extends Fields,
-  P extends Declared = undefined,
-> extends AsyncDisposable {
+export interface StartedModel<I extends Fields, O extends Fields, P extends Declared = undefined> extends TestedModel {
   readonly infer: (
     sample: Input<I>,
     ...options: CallArguments<P, PromiseCall.PromiseCallOptions<P>>
@@ -33,6 +31,7 @@ export interface StartedModel<
     ...options: CallArguments<P, PromiseCall.PromiseCallOptions<P> & ChunkOptions>
   ) => Promise<Batched<O>>
   readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => AsyncIterable<Sample<O>>
+  readonly streamBatch: (batch: InputBatch<I>, ...options: CallArguments<P>) => AsyncIterable<Batched<O>>
   /** The same calls with the parameters of their responses, as Inference has them. */
   readonly withParameters: {
     readonly infer: (
@@ -44,7 +43,22 @@ export interface StartedModel<
       ...options: CallArguments<P, PromiseCall.PromiseCallOptions<P> & ChunkOptions>
     ) => Promise<Answer<Batched<O>, P>>
     readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => AsyncIterable<Answer<Sample<O>, P>>
+    readonly streamBatch: (batch: InputBatch<I>, ...options: CallArguments<P>) => AsyncIterable<Answer<Batched<O>, P>>
   }
+}
+
+/** A model with sequences under test: its sessions, and its executions. */
+export interface StartedSessions<
+  I extends Fields,
+  O extends Fields,
+  P extends Declared = undefined,
+> extends TestedModel {
+  /** Opens a session, whose calls are promises. */
+  readonly session: (options?: SessionOptions) => PromiseSession.PromiseSession<I, O, P>
+}
+
+/** The executions, the clock and the calls over the wire of a model under test. */
+interface TestedModel extends AsyncDisposable {
   /** This and the next two as in WireCalls. */
   readonly inferJson: (document: string | object) => Promise<InferDocument>
   readonly inferProtobuf: (message: Uint8Array) => Promise<Uint8Array>
@@ -65,7 +79,9 @@ export interface StartedModel<
 /** The model of which this is the class. */
 export type StartedModelOf<Self> = Self extends { readonly Service: Inference<infer I, infer O, infer P> }
   ? StartedModel<I, O, P>
-  : never
+  : Self extends { readonly Service: Sessions<infer I, infer O, infer P> }
+    ? StartedSessions<I, O, P>
+    : never
 
 /**
  * Starts the model that a layer provides; `service` selects one if the layer provides several. Rejects with the error
@@ -94,35 +110,47 @@ export const start = async <
   const close = () => PromiseCall.run(Scope.close(scope, Exit.void), clock)
   try {
     const model = await PromiseCall.run(Scope.provide(TestModel.untyped(layer, service), scope), clock)
-    // The service of a model's class is an Inference with its types.
-    return started(model, clock, close) as StartedModelOf<{ readonly Service: S }>
+    // The service of a model's class has its types.
+    return started(model, clock, close) as object as StartedModelOf<{ readonly Service: S }>
   } catch (error) {
     await close()
     throw error
   }
 }
 
-const started = <I extends Fields, O extends Fields>(
-  model: TestModel.TestModel<I, O>,
+const started = (
+  model: TestModel.TestModel<Fields, Fields> | TestModel.TestSessions<Fields, Fields>,
   clock: Context.Context<TestClock.TestClock>,
   close: () => Promise<void>,
-): StartedModel<I, O> => ({
+) => ({
+  ...("session" in model
+    ? { session: (options?: SessionOptions) => PromiseSession.open(model, clock, options) }
+    : calls(model, clock)),
+  inferJson: (document: string | object) => PromiseCall.run(model.inferJson(document), clock),
+  inferProtobuf: (message: Uint8Array) => PromiseCall.run(model.inferProtobuf(message), clock),
+  generate: (document: string | object) => Stream.toAsyncIterableWith(model.generate(document), clock),
+  get executions() {
+    return Effect.runSync(model.executions)
+  },
+  executionsOf: (other: AnyModel) => Effect.runSync(model.executionsOf(other)),
+  advance: (duration: Duration.Input) => PromiseCall.run(advance(duration), clock),
+  close,
+  [Symbol.asyncDispose]: close,
+})
+
+const calls = <I extends Fields, O extends Fields>(
+  model: TestModel.TestModel<I, O>,
+  clock: Context.Context<TestClock.TestClock>,
+): Omit<StartedModel<I, O>, keyof TestedModel> => ({
   infer: (sample, options) => PromiseCall.run(model.infer(sample, options), clock, options),
   inferBatch: (batch, options) => PromiseCall.run(model.inferBatch(batch, options), clock, options),
   stream: (sample, options) => Stream.toAsyncIterableWith(model.stream(sample, options), clock),
+  streamBatch: (batch, options) => Stream.toAsyncIterableWith(model.streamBatch(batch, options), clock),
   withParameters: {
     infer: (sample, options) => PromiseCall.run(model.withParameters.infer(sample, options), clock, options),
     inferBatch: (batch, options) => PromiseCall.run(model.withParameters.inferBatch(batch, options), clock, options),
     stream: (sample, options) => Stream.toAsyncIterableWith(model.withParameters.stream(sample, options), clock),
+    streamBatch: (batch, options) =>
+      Stream.toAsyncIterableWith(model.withParameters.streamBatch(batch, options), clock),
   },
-  inferJson: (document) => PromiseCall.run(model.inferJson(document), clock),
-  inferProtobuf: (message) => PromiseCall.run(model.inferProtobuf(message), clock),
-  generate: (document) => Stream.toAsyncIterableWith(model.generate(document), clock),
-  get executions() {
-    return Effect.runSync(model.executions)
-  },
-  executionsOf: (other) => Effect.runSync(model.executionsOf(other)),
-  advance: (duration) => PromiseCall.run(advance(duration), clock),
-  close,
-  [Symbol.asyncDispose]: close,
 })

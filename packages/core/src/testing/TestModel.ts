@@ -5,6 +5,7 @@
 import { Context, Effect, Layer, Scope } from "effect"
 import { modelKeyPrefix } from "../call/ModelClass.ts"
 import type { Inference } from "../call/Inference.ts"
+import type { Sessions } from "../call/Session.ts"
 import type { Fields } from "../model/Field.ts"
 import type { Declared } from "../model/Declared.ts"
 import { ModelStore } from "../lifecycle/ModelStore.ts"
@@ -15,9 +16,8 @@ import { type RunningModel, Watcher } from "../running/RunningModel.ts"
 import { type AnyModel, type Execution, Journal } from "./Journal.ts"
 import * as WireCalls from "./WireCalls.ts"
 
-/** A model under test: its typed calls, its calls over the wire, and its executions. */
-export interface TestModel<I extends Fields, O extends Fields, P extends Declared = undefined>
-  extends Inference<I, O, P>, WireCalls.WireCalls {
+/** The executions and calls over the wire of a model under test. */
+interface TestedModel extends WireCalls.WireCalls {
   /** The batches that its instances were given so far, the first one first; also those that failed. */
   readonly executions: Effect.Effect<ReadonlyArray<Execution>>
   /**
@@ -27,10 +27,20 @@ export interface TestModel<I extends Fields, O extends Fields, P extends Declare
   readonly executionsOf: (model: AnyModel) => Effect.Effect<ReadonlyArray<Execution>>
 }
 
+/** A model under test: its typed calls, its calls over the wire, and its executions. */
+export interface TestModel<I extends Fields, O extends Fields, P extends Declared = undefined>
+  extends Inference<I, O, P>, TestedModel {}
+
+/** A model with sequences under test: its sessions, its calls over the wire, and its executions. */
+export interface TestSessions<I extends Fields, O extends Fields, P extends Declared = undefined>
+  extends Sessions<I, O, P>, TestedModel {}
+
 /** The model of which this is the class. */
 export type ModelOf<Self> = Self extends { readonly Service: Inference<infer I, infer O, infer P> }
   ? TestModel<I, O, P>
-  : never
+  : Self extends { readonly Service: Sessions<infer I, infer O, infer P> }
+    ? TestSessions<I, O, P>
+    : never
 
 /**
  * Builds the model that a layer provides; `service` selects one if the layer provides several.
@@ -51,8 +61,8 @@ export const model = <Provides, E, R, Self extends Provides = Provides, S extend
   layer: Layer.Layer<Provides, E, R>,
   service?: Context.Key<Self, S>,
 ): Effect.Effect<ModelOf<{ readonly Service: S }>, E, R | Scope.Scope> =>
-  // The service of a model's class is an Inference with its types.
-  Effect.map(untyped(layer, service), (model) => model as ModelOf<{ readonly Service: S }>)
+  // The service of a model's class has its types.
+  Effect.map(untyped(layer, service), (model) => model as object as ModelOf<{ readonly Service: S }>)
 
 /** The service of a class that `Model.Service` makes. A model of `Model.bind` has no class: pass it as `service`. */
 export type ServiceOf<Self> = Self extends { readonly Service: infer S extends Callable } ? S : never
@@ -68,7 +78,7 @@ export type Which<Self> = Context.Key<Self, Callable>
 export const untyped = Effect.fnUntraced(function* <Provides, E, R, Self extends Provides>(
   layer: Layer.Layer<Provides, E, R>,
   service: Which<Self> | undefined,
-): Effect.fn.Return<TestModel<Fields, Fields>, E, R | Scope.Scope> {
+): Effect.fn.Return<TestModel<Fields, Fields> | TestSessions<Fields, Fields>, E, R | Scope.Scope> {
   const journal = new Journal()
   // A separate memo map, because layers that the test has built before are not observed.
   const memoMap = Layer.makeMemoMapUnsafe()
@@ -91,9 +101,11 @@ export const untyped = Effect.fnUntraced(function* <Provides, E, R, Self extends
   }
 })
 
+type Calls = Inference<Fields, Fields> | Sessions<Fields, Fields>
+
 /** The model of this key; without one, the only model there is. */
-const pick = (context: Context.Context<never>, key: string | undefined): Inference<Fields, Fields> => {
-  const services: ReadonlyMap<string, Inference<Fields, Fields>> = context.mapUnsafe
+const pick = (context: Context.Context<never>, key: string | undefined): Calls => {
+  const services: ReadonlyMap<string, Calls> = context.mapUnsafe
   const models = [...services].filter(([other]) => other.startsWith(modelKeyPrefix))
   const [found, ...others] = models.filter(([other]) => key === undefined || key === other)
   if (found !== undefined && others.length === 0) return found[1]
