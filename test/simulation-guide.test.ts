@@ -9,12 +9,14 @@ const path = "docs/guides/simulation.md"
 const guide = new Guide(path)
 afterAll(() => guide[Symbol.dispose]())
 
-it("prints the guide's table", async () => {
+it.each(["choose.ts", "slots.ts"])("prints the table of %s", async (file) => {
   const table = vi.spyOn(console, "table").mockImplementation(() => {})
-  await import(guide.file("choose.ts"))
+  await import(guide.file(file))
   const [rows] = table.mock.calls[0] ?? []
   table.mockRestore()
-  const shown = [...readFileSync(join(root, path), "utf8").matchAll(/^│ \d+ +│(.*)│$/gm)]
+  const [, after = ""] = readFileSync(join(root, path), "utf8").split(`// ${file}\n`)
+  const [, , shownTable = ""] = after.split("```")
+  const shown = [...shownTable.matchAll(/^│ \d+ +│(.*)│$/gm)]
   const cells = shown.map(([, row = ""]) => row.split("│").map((cell) => cell.trim().replaceAll("'", "")))
   expect(cells.length).toBeGreaterThan(0)
   expect(cells).toEqual(rows.map((row: object) => Object.values(row).map(String)))

@@ -16,16 +16,24 @@ import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import { parameters } from "../model/QueuedCall.ts"
 import { type InferenceError, QueueFull, QueueTimeout } from "../error/InferenceError.ts"
-import { type Instance } from "../instance/Instance.ts"
 import { noParameters, type Request, type Response } from "../request/Request.ts"
 import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import * as Batch from "../batch/Batch.ts"
 import * as Padding from "../batch/Padding.ts"
 import * as Scheduler from "../scheduler/Scheduler.ts"
 import { Agenda } from "./Agenda.ts"
+import { SimulatedInstance } from "./SimulatedInstance.ts"
+import { type Latency, latencyOf, requireInteger } from "./SimulatedNumber.ts"
 import type { Arrival } from "./Traffic.ts"
 import * as VirtualTime from "./VirtualTime.ts"
 
+export {
+  runSequences,
+  type SequenceOutcome,
+  type SequencePolicy,
+  type SequenceSimulationOptions,
+} from "./SequenceSimulation.ts"
+export { type SequenceArrival, sequences, type SequenceTrafficOptions } from "./SequenceTraffic.ts"
 export { type Arrival, constant, poisson, type TrafficOptions } from "./Traffic.ts"
 
 /** Traffic, cost of a batch and policies of a simulation. */
@@ -57,7 +65,7 @@ export interface Outcome extends Policy {
   /** They found the queue full, waited for longer than they may, or have more rows than a batch. */
   readonly refused: { readonly full: number; readonly late: number; readonly large: number }
   /** Milliseconds from arrival to response, of the answered requests; NaN without any. */
-  readonly latency: { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number }
+  readonly latency: Latency
   readonly batches: number
   /** Mean rows per batch; NaN without batches. */
   readonly meanRows: number
@@ -142,42 +150,6 @@ const request = ({ rows = 1, group = "", ...queued }: Arrival): Request => {
   return { id: group, inputs: [], rows, parameters: requestParameters.success, deadline: undefined }
 }
 
-const requireInteger = (name: string, value: number, minimum: number) => {
-  if (Number.isSafeInteger(value) && value >= minimum) return
-  throw new RangeError(`${name} must be an integer of at least ${minimum}, but ${value} was given`)
-}
-
-/** Has every batch for as long as it costs, and answers nothing. */
-class SimulatedInstance implements Instance {
-  readonly name: string
-  readonly concurrency = 1
-  readonly #agenda: Agenda
-  readonly #cost: SimulationOptions["cost"]
-  batches = 0
-  rows = 0
-  /** Nanoseconds. */
-  worked = 0
-
-  constructor(index: number, agenda: Agenda, cost: SimulationOptions["cost"]) {
-    this.name = `simulated_0_${index}`
-    this.#agenda = agenda
-    this.#cost = cost
-  }
-
-  status = () => "available" as const
-  onStatusChange = () => {}
-
-  execute: Instance["execute"] = (batch, settle) => {
-    const nanos = Duration.toMillis(Duration.fromInputUnsafe(this.#cost(Batch.totalRows(batch)))) * 1e6
-    this.batches += 1
-    this.rows += batch.rows
-    this.worked += nanos
-    const outcomes = batch.requests.map(() => Result.succeed<Response>({ outputs: [], parameters: noParameters }))
-    this.#agenda.after(nanos, () => settle(Exit.succeed({ outcomes, inputDuration: 0, outputDuration: 0 })))
-    return () => {}
-  }
-}
-
 /** How requests have ended. */
 class Tally {
   requests = 0
@@ -196,16 +168,14 @@ class Tally {
   }
 
   outcome(instances: ReadonlyArray<SimulatedInstance>): Omit<Outcome, keyof Policy> {
-    const latencies = Float64Array.from(this.#latencies).toSorted()
-    const at = (part: number) => latencies[Math.ceil(latencies.length * part) - 1] ?? Number.NaN
     const sum = (count: (instance: SimulatedInstance) => number) =>
       instances.reduce((total, instance) => total + count(instance), 0)
     const batches = sum((instance) => instance.batches)
     return {
       requests: this.requests,
-      answered: latencies.length,
+      answered: this.#latencies.length,
       refused: { full: this.#full, late: this.#late, large: this.large },
-      latency: { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) },
+      latency: latencyOf(this.#latencies),
       batches,
       meanRows: sum(({ rows }) => rows) / batches,
       busy: this.#end === 0 ? 0 : sum(({ worked }) => worked) / (this.#end * instances.length),
