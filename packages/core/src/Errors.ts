@@ -16,6 +16,8 @@ export {
   RegionExists,
   RegionFailed,
   RegionNotFound,
+  type SequenceLoss,
+  SequenceNotFound,
   type Tag,
   Unavailable,
   Unknown,

@@ -442,3 +442,18 @@ export const cachedStream = () => Model.streamBatch(Scaled, ({ X }) => [{ Y: X }
 
 // @ts-expect-error the rows are no sample
 export const noSample = Model.streamBatch(Scaled, ({ X }) => [{ Y: X.shape satisfies readonly [2] }])
+
+export const streamsOfRows = Effect.gen(function* () {
+  const scaled = yield* Scaled
+  const rows = Tensor.make("FP32", [2, 2], new Float32Array(4))
+  const responses = scaled.streamBatch({ X: rows })
+  const answers = scaled.withParameters.streamBatch({ X: rows }, { id: "7" })
+  return [
+    // @ts-expect-error a sample has no rows
+    () => scaled.streamBatch({ X: Tensor.make("FP32", [2], new Float32Array(2)) }),
+    // @ts-expect-error one request is never split
+    () => scaled.streamBatch({ X: rows }, { concurrentChunks: 2 }),
+    Stream.map(responses, ({ Y }) => Y.shape satisfies readonly [number, 2]),
+    Stream.map(answers, ({ outputs: { Y } }) => Y.data satisfies Float32Array),
+  ]
+})

@@ -17,6 +17,11 @@ export interface Batch {
   readonly rows: number
   /** Padding of the tensors; undefined if they are unpadded. */
   readonly padding: Padding.Padding | undefined
+  /**
+   * Position of the first output that is copied before `settle` returns. An instance may give it and those behind it as
+   * views of memory that it uses again. Default: none, so callers may keep all outputs.
+   */
+  readonly copiedFrom?: number
   /** Parent span for the code that executes the batch; absent if none of its requests is traced. */
   readonly span?: Tracer.Span
 }

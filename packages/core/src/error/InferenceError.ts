@@ -48,6 +48,37 @@ export class RegionExists extends Data.TaggedError("RegionExists")<Message> {}
 export class RegionFailed extends Data.TaggedError("RegionFailed")<Message> {}
 
 /**
+ * Why a request reaches no sequence. `neverStarted`: no sequence with its id is remembered. `replaced`: another START
+ * came before the END. `failed`: its instance is gone. `tooLarge`: its state exceeded a limit. `moved`: it has been
+ * exported, and may go on on another server.
+ */
+export type SequenceLoss = (typeof sequenceLosses)[number]
+
+export const sequenceLosses = [
+  "neverStarted",
+  "ended",
+  "expired",
+  "cancelled",
+  "replaced",
+  "failed",
+  "tooLarge",
+  "stopped",
+  "reloaded",
+  "restarted",
+  "moved",
+] as const
+
+interface SequenceMessage extends Message {
+  /** Undefined if the server does not say. */
+  readonly reason?: SequenceLoss | undefined
+  /** Milliseconds that an expired sequence was idle. */
+  readonly idleMillis?: number | undefined
+}
+
+/** The request continues a sequence that does not exist, or exists no more. */
+export class SequenceNotFound extends Data.TaggedError("SequenceNotFound")<SequenceMessage> {}
+
+/**
  * A failure of a handler that only a new process can repair, such as a lost device. A handler fails with it, throws it
  * or dies of it. The model rejects further requests, readiness turns false, and the server drains and stops. Its
  * process exits with a nonzero code, so that an orchestrator restarts it (`ServerOptions.onUnrecoverable`). Remote
@@ -96,6 +127,7 @@ const constructors = {
   RegionNotFound,
   RegionExists,
   RegionFailed,
+  SequenceNotFound,
 }
 
 /** The tag of an error that travels under its own tag. */

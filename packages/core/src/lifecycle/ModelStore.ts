@@ -45,6 +45,7 @@ export class ModelStore implements ModelLookup.RegisteredModels {
   readonly infer: ModelLookup.RegisteredModels["infer"]
   readonly inferBatch: ModelLookup.RegisteredModels["inferBatch"]
   readonly stream: ModelLookup.RegisteredModels["stream"]
+  readonly streamBatch: ModelLookup.RegisteredModels["streamBatch"]
   readonly withParameters: ModelLookup.RegisteredModels["withParameters"]
   readonly isReady: ModelLookup.RegisteredModels["isReady"]
 
@@ -55,6 +56,7 @@ export class ModelStore implements ModelLookup.RegisteredModels {
     this.infer = calls.infer
     this.inferBatch = calls.inferBatch
     this.stream = calls.stream
+    this.streamBatch = calls.streamBatch
     this.withParameters = calls.withParameters
     this.isReady = calls.isReady
     for (const version of versions) {
