@@ -116,6 +116,15 @@ it.live("options out of range", () =>
       (yield* failure(good, { instances: [{}, { count: 0 }] })).reason,
       "instances[1].count must be an integer of at least 1, but 0 was given",
     )
+    const resources = [{ name: "R", count: -1 }]
+    assert.equal(
+      (yield* failure(good, { instances: [{ rateLimiter: { resources } }] })).reason,
+      'instances[0].rateLimiter, count of resource "R", must be an integer of at least 0, but -1 was given',
+    )
+    assert.equal(
+      (yield* failure(good, { instances: [{ rateLimiter: { priority: 0.5 } }] })).reason,
+      "instances[0].rateLimiter.priority must be an integer of at least 0, but 0.5 was given",
+    )
     assert.equal(
       (yield* failure(good, { instances: 0 })).reason,
       "instances must be an integer of at least 1, but 0 was given",

@@ -244,7 +244,7 @@ it.live("instances in groups, each with its execution providers", () =>
     const { model, infer } = yield* Digits
     assert.deepEqual(model.life.instanceGroups(), [
       { name: "digits_0", kind: "CPU", count: 2, gpus: [] },
-      { name: "digits_1", kind: "GPU", count: 1, gpus: [1] },
+      { name: "digits_1", kind: "GPU", count: 1, gpus: [1], rateLimiter: { resources: [{ name: "R", count: 1 }] } },
     ])
     assert.equal(largest((yield* infer({ image: picture(7) })).logits.data), 7)
   }).pipe(
@@ -252,7 +252,13 @@ it.live("instances in groups, each with its execution providers", () =>
       Onnx.layer(Digits, {
         file: new URL("digits.onnx", examples),
         // Falls back to the CPU where there is no such device.
-        instances: [{ count: 2 }, { providers: [{ name: "cuda", deviceId: 1 }, "cpu"] }],
+        instances: [
+          { count: 2 },
+          {
+            providers: [{ name: "cuda", deviceId: 1 }, "cpu"],
+            rateLimiter: { resources: [{ name: "R", count: 1 }] },
+          },
+        ],
       }),
     ),
   ),

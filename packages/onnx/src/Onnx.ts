@@ -9,6 +9,7 @@ import type { PlannedInstance } from "@nereid/core/internal/instance/InstancePla
 import type { Declared } from "@nereid/core/internal/model/Declared"
 import * as Provide from "@nereid/core/internal/provide/Provide"
 import { Effect, type Layer, type Scope } from "effect"
+import * as GraphStates from "./GraphStates.ts"
 import * as OnnxModelFile from "./OnnxModelFile.ts"
 import { type OnnxOptions, source } from "./Instances.ts"
 import type { OnnxLoadError } from "./OnnxLoadError.ts"
@@ -16,6 +17,8 @@ import type { OnnxLoadError } from "./OnnxLoadError.ts"
 export type { OnnxOptions as Options } from "./Instances.ts"
 export { OnnxLoadError } from "./OnnxLoadError.ts"
 export type { Provider, ProviderName } from "./Provider.ts"
+import type { DeclaredStates, StateOptions } from "./GraphStates.ts"
+export type { GraphControl, StateOptions } from "./GraphStates.ts"
 export type { SessionGroup } from "./SessionPlan.ts"
 export type { RestartOptions } from "@nereid/core/internal/instance/Supervisor"
 export type { GraphOptimization } from "./SessionProtocol.ts"
@@ -40,7 +43,7 @@ export interface LayerOptions<I extends Fields = Fields> extends OnnxOptions, Pr
 /**
  * Provides a model from an .onnx file. While the layer is built, it compares the file's signature with the declaration
  * and loads every session. The layer fails with an OnnxLoadError. Releasing the layer waits for running batches.
- * @throws TypeError if `flat` names an unknown tensor
+ * @throws TypeError if `flat` names an unknown tensor, or if `state` does not name every declared state
  */
 export const layer = <
   Self,
@@ -51,10 +54,14 @@ export const layer = <
   const Given extends LayerOptions<I>,
 >(
   model: ModelClass<Self, N, I, O, P>,
-  options: GivenOptions<Given, LayerOptions<I>>,
+  options: GivenOptions<Given, LayerOptions<I> & StateOptions<P>> & StateOptions<P> & DeclaredStates<P, Given>,
 ): Layer.Layer<Self, OnnxLoadError | Provide.Failure<Given>> => {
   const { definition } = model
   const flat = options.flat && FlatBatch.resolve(definition, options.flat)
+  const sequencing = GraphStates.resolve(definition, options)
+  if (flat !== undefined && sequencing !== undefined) {
+    throw new TypeError(`Model "${definition.name}": a model with sequences has no flat batches.`)
+  }
   return Provide.fromInstances<Self, N, I, O, P, OnnxLoadError, Scope.Scope, Given>(
     model,
     {
@@ -65,7 +72,10 @@ export const layer = <
       readsRequest: false,
       flat,
       modelFile: OnnxModelFile.make(options),
-      instances: flat ? flatSource(definition, flat, options) : source(definition, options),
+      sequencing,
+      instances: flat
+        ? flatSource(definition, flat, options)
+        : source(GraphStates.graphDefinition(definition, sequencing), options),
     },
     options,
   )

@@ -2,6 +2,7 @@
 import type { InstanceGroup } from "@nereid/core/internal/instance/Instance"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
+import type { GroupLimits } from "@nereid/core/internal/limiter/Resource"
 import * as Provider from "./Provider.ts"
 
 /** Execution providers in order of preference. */
@@ -13,6 +14,8 @@ export interface SessionGroup {
   readonly count?: number
   /** Execution providers of the group. Default: those of the model. */
   readonly providers?: Providers
+  /** Resources that each execution of a session holds, and its priority, for the rate limiter (RateLimit). */
+  readonly rateLimiter?: GroupLimits | undefined
 }
 
 /** A number of sessions, or a list of groups. */
@@ -30,8 +33,9 @@ export const make = (
   providers: Providers = ["cpu"],
 ): SessionPlan => {
   const groups = typeof option === "number" ? [{ count: option }] : (option ?? [{}])
-  const planned = groups.map(({ count = 1, providers: groupProviders = providers }: SessionGroup) => ({
+  const planned = groups.map(({ count = 1, providers: groupProviders = providers, rateLimiter }: SessionGroup) => ({
     count,
+    rateLimiter,
     ...device(groupProviders),
     // The default group has the name of the model.
     ...(option === undefined ? { name } : {}),
@@ -52,18 +56,25 @@ const device = ([provider]: ReadonlyArray<Provider.Provider>): Pick<InstanceGrou
 export const problem = (option: SessionsOption = 1): string | undefined => {
   if (typeof option === "number") return countProblem("instances", option)
   if (option.length === 0) return "instances must name at least one group, but none was given"
-  for (const [index, { count = 1, providers }] of option.entries()) {
+  for (const [index, { count = 1, providers, rateLimiter }] of option.entries()) {
     const wrong =
-      countProblem(`instances[${index}].count`, count) ?? providersProblem(`instances[${index}].providers`, providers)
+      countProblem(`instances[${index}].count`, count) ??
+      limitsProblem(`instances[${index}].rateLimiter`, rateLimiter) ??
+      providersProblem(`instances[${index}].providers`, providers)
     if (wrong !== undefined) return wrong
   }
   return undefined
 }
 
-export const countProblem = (option: string, value: number): string | undefined =>
-  Number.isSafeInteger(value) && value >= 1
+export const countProblem = (option: string, value: number, minimum = 1): string | undefined =>
+  Number.isSafeInteger(value) && value >= minimum
     ? undefined
-    : `${option} must be an integer of at least 1, but ${value} was given`
+    : `${option} must be an integer of at least ${minimum}, but ${value} was given`
+
+const limitsProblem = (option: string, { resources = [], priority = 1 }: GroupLimits = {}): string | undefined => {
+  const counts = resources.map(({ name, count }) => countProblem(`${option}, count of resource "${name}",`, count, 0))
+  return countProblem(`${option}.priority`, priority, 0) ?? counts.find((problem) => problem !== undefined)
+}
 
 /** Checks the provider list at run time too, for callers in JavaScript. */
 export const providersProblem = (

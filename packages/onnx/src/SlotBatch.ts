@@ -28,12 +28,13 @@ export const write = (layout: Slots.Layout, slot: Uint8Array, batch: Batch.Batch
 /**
  * Reads the responses of a batch. The outputs are copied once per batch, and each response is a view of the copy.
  * Callers may keep tensors, while the slot is reused at once. Sockets and TextDecoder do not accept shared memory.
+ * Outputs from `copiedFrom` on are views of the slot.
  */
 export const read = (layout: Slots.Layout, slot: Uint8Array, batch: Batch.Batch): ReadonlyArray<Response> => {
-  const { rows } = batch
-  const outputs = layout.outputs.map(({ datatype, dims, offset, bytesPerRow }) => {
-    const bytes = new Uint8Array(bytesPerRow * rows)
-    bytes.set(slot.subarray(offset, offset + bytes.length))
+  const { rows, copiedFrom = layout.outputs.length } = batch
+  const outputs = layout.outputs.map(({ datatype, dims, offset, bytesPerRow }, position) => {
+    const inSlot = slot.subarray(offset, offset + bytesPerRow * rows)
+    const bytes = position < copiedFrom ? new Uint8Array(inSlot) : inSlot
     return new TypedTensor(datatype, layout.batching ? [rows, ...dims] : dims, bytes)
   })
   return Batch.split(batch, outputs)

@@ -1,5 +1,6 @@
 /** One version of a model, loaded: from its plan to something that takes requests, for as long as a scope is open. */
 import { CacheSettings } from "@nereid/core/internal/cache/CacheSettings"
+import { RateLimitError } from "@nereid/core/internal/limiter/RateLimitError"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { WarmUpFailed } from "@nereid/core/Model"
@@ -32,6 +33,12 @@ const cacheOptions = Effect.fnUntraced(function* ({ config, path, version }: Ver
   return revision === undefined ? {} : { revision }
 })
 
+/** Resources that the rate limiter cannot provide are a wrong configuration. */
+const limited = <A, E, R>(build: Effect.Effect<A, E, R>): Effect.Effect<A, E | LoadFailure, R> =>
+  Effect.catchDefect(build, (defect) =>
+    defect instanceof RateLimitError ? Effect.fail(invalid(defect.message)) : Effect.die(defect),
+  )
+
 export const load = Effect.fn("VersionLoader.load")(function* (
   plan: VersionPlan,
   otherModels: OtherModels,
@@ -50,7 +57,7 @@ export const load = Effect.fn("VersionLoader.load")(function* (
     config.backend === "nereid"
       ? yield* ScriptVersion.make(plan, declared, otherModels.calls, serving)
       : { layer: yield* OnnxVersion.layer(plan, declared, serving) }
-  const built = Effect.mapError(Layer.build(layer), (error) =>
+  const built = Effect.mapError(limited(Layer.build(layer)), (error) =>
     error instanceof LoadFailure
       ? error
       : error instanceof WarmUpFailed
@@ -69,8 +76,8 @@ export const load = Effect.fn("VersionLoader.load")(function* (
     }),
     configuration: () => current,
     regroup: (next) =>
-      (life.regroup?.(InstanceGroups.options(next)) ?? fixed).pipe(
-        Effect.mapError((error) => failure(errorMessage(error))),
+      limited(life.regroup?.(InstanceGroups.options(next)) ?? fixed).pipe(
+        Effect.mapError((error) => (error instanceof LoadFailure ? error : failure(errorMessage(error)))),
         Effect.map(({ commit }) => {
           const { instanceGroup, versionPolicy } = next
           const showProblem = Effect.sync(

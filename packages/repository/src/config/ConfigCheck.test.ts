@@ -363,7 +363,7 @@ describe("on a machine with GPUs 0 and 1", () => {
     expect(instances.map(({ details }) => OnnxParameters.providers(filled, details))).toEqual([
       [{ name: "cuda", deviceId: 1 }],
     ])
-    expect(Support.warnings(filled)).toEqual([
+    expect(Support.warnings(filled, false)).toEqual([
       "optimization.execution_accelerators.gpu_execution_accelerator.parameters",
     ])
   })

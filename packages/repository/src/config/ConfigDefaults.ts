@@ -10,6 +10,7 @@ import {
   ModelInstanceGroup_Kind as Kind,
   ModelInstanceGroupSchema,
   type ModelOptimizationPolicy,
+  type ModelSequenceBatching,
   ModelOptimizationPolicy_PinnedMemoryBufferSchema as PinnedMemorySchema,
   ModelOptimizationPolicySchema,
   ModelVersionPolicySchema,
@@ -122,10 +123,22 @@ const scheduling = ({ schedulingChoice, maxBatchSize }: ModelConfig): ModelConfi
     const preferredBatchSize = maxBatchSize > 0 ? [maxBatchSize] : []
     return { case: "dynamicBatching", value: { ...schedulingChoice.value, preferredBatchSize } }
   }
-  if (schedulingChoice.case === "sequenceBatching" && schedulingChoice.value.maxSequenceIdleMicroseconds === 0n) {
-    return { case: "sequenceBatching", value: { ...schedulingChoice.value, maxSequenceIdleMicroseconds: 1_000_000n } }
+  return schedulingChoice.case === "sequenceBatching"
+    ? { case: "sequenceBatching", value: sequences(schedulingChoice.value, maxBatchSize) }
+    : schedulingChoice
+}
+
+const sequences = (given: ModelSequenceBatching, maxBatchSize: number): ModelSequenceBatching => {
+  const { maxSequenceIdleMicroseconds: idle, strategyChoice } = given
+  const isOpen = strategyChoice.case === "oldest" && strategyChoice.value.preferredBatchSize.length === 0
+  return {
+    ...given,
+    maxSequenceIdleMicroseconds: idle === 0n ? 1_000_000n : idle,
+    strategyChoice:
+      isOpen && maxBatchSize > 0
+        ? { case: "oldest", value: { ...strategyChoice.value, preferredBatchSize: [maxBatchSize] } }
+        : strategyChoice,
   }
-  return schedulingChoice
 }
 
 /** Scheduling that the completion from a model file turns on. */

@@ -6,11 +6,19 @@ import { Duration } from "effect"
 import * as BatchingMessage from "@nereid/core/internal/configuration/BatchingMessage"
 import { type ModelClass, Service } from "@nereid/core/internal/call/ModelClass"
 import { type DataType, isDataType } from "@nereid/core/internal/tensor/DataType"
+import type { Sequencing } from "@nereid/core/internal/model/Sequencing"
 import * as Field from "@nereid/core/internal/model/Field"
 import { isDynamic, type Signature, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
-import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
+import {
+  DataTypeSchema,
+  type ModelConfig,
+  type ModelInput,
+  type ModelOutput,
+  type ModelSequenceBatching,
+} from "@nereid/protocol/model_config"
 import * as BatchGroupOrder from "./BatchGroupOrder.ts"
+import * as StartThreshold from "./StartThreshold.ts"
 
 export type RepositoryModelClass = ModelClass<unknown, string, Field.Fields, Field.Fields>
 
@@ -19,10 +27,11 @@ export interface DeclaredVersion {
   readonly config: ModelConfig
   /** Labels of the classes, by output. */
   readonly labels: ReadonlyMap<string, ReadonlyArray<string>>
+  readonly sequencing?: Sequencing | undefined
 }
 
 /** A version of the model, as its clients see it. */
-export const make = ({ config, labels, version }: DeclaredVersion): RepositoryModelClass => {
+export const make = ({ config, labels, version, sequencing }: DeclaredVersion): RepositoryModelClass => {
   const declared = Service<unknown>()(config.name, {
     inputs: fields(config.input, ({ optional }) => ({ optional })),
     outputs: fields(config.output, ({ name }) => ({ labels: labels.get(name) })),
@@ -34,10 +43,12 @@ export const make = ({ config, labels, version }: DeclaredVersion): RepositoryMo
   return Object.assign(declared, {
     definition: {
       ...definition,
+      sequencing,
       batching: {
         ...definition.batching,
         differing: differing(config, definition.signature),
         queueing: queueing(config),
+        startsAt: StartThreshold.read(process.env, config),
       },
     },
   })
@@ -106,8 +117,26 @@ const differing = ({ input, maxBatchSize }: ModelConfig, { inputs }: Signature):
   return new Set(inputs.flatMap(({ name }, position) => (ragged.has(name) ? [position] : [])))
 }
 
+/**
+ * Batches of the strategy `oldest`; the slots of `direct` make their own. An instance ends its batches in their order,
+ * which is all that `preserve_ordering` asks for.
+ */
+const ofSequences = ({ strategyChoice: { case: kind, value } }: ModelSequenceBatching) => ({
+  maxQueueSize: maxSequenceRequests,
+  ...(kind === "oldest"
+    ? {
+        maxQueueDelay: Duration.micros(value.maxQueueDelayMicroseconds),
+        preferredBatchSizes: value.preferredBatchSize,
+      }
+    : {}),
+})
+
+/** Requests that wait in all sequences of a model. The protocol has no limit, which only memory would then set. */
+const maxSequenceRequests = 100_000
+
 const batching = (config: ModelConfig) => {
   const { schedulingChoice } = config
+  if (schedulingChoice.case === "sequenceBatching") return ofSequences(schedulingChoice.value)
   if (schedulingChoice.case !== "dynamicBatching") return { shared: false }
   const { maxQueueDelayMicroseconds, preferredBatchSize, defaultQueuePolicy } = schedulingChoice.value
   const maxQueueSize = defaultQueuePolicy?.maxQueueSize ?? 0

@@ -24,5 +24,11 @@ it.each([
     ["ensemble_scheduling.step.model_namespace"],
   ],
 ])("without effect in %s: %s", (text, expected) => {
-  expect(Support.warnings(Result.getOrThrow(ConfigText.parse(text)))).toEqual(expected)
+  expect(Support.warnings(Result.getOrThrow(ConfigText.parse(text)), false)).toEqual(expected)
+})
+
+it("a rate limiter of an instance group has an effect only if executions are limited", () => {
+  const config = Result.getOrThrow(ConfigText.parse("instance_group { rate_limiter { priority: 2 } }"))
+  expect(Support.warnings(config, false)).toEqual(["instance_group.rate_limiter"])
+  expect(Support.warnings(config, true)).toEqual([])
 })

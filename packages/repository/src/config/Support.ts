@@ -23,13 +23,13 @@ export const backendProblem = ({ backend }: ModelConfig, files: ReadonlySet<stri
 
 export const problem = (config: ModelConfig): string | undefined => {
   const isMade = config.batchInput.length > 0 || config.batchOutput.length > 0
-  if (config.backend === "nereid" && isMade) {
-    return "batch_input and batch_output are not supported for a script, which receives the requests of a batch"
-  }
-  return config.schedulingChoice.case === "sequenceBatching" ? "sequence batching is not supported" : undefined
+  return config.backend === "nereid" && isMade
+    ? "batch_input and batch_output are not supported for a script, which receives the requests of a batch"
+    : undefined
 }
 
-export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
+/** `isLimited`: executions are limited by the resources of instance groups. */
+export const warnings = (config: ModelConfig, isLimited: boolean): ReadonlyArray<string> => {
   const { instanceGroup, optimization } = config
   const ignored: ReadonlyArray<readonly [boolean, string]> = [
     [Object.keys(config.ccModelFilenames).length > 0, "cc_model_filenames"],
@@ -45,7 +45,7 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
       config.modelTransactionPolicy?.decoupled === true && config.backend === "onnxruntime",
       "model_transaction_policy.decoupled of an ONNX model",
     ],
-    [instanceGroup.some(({ rateLimiter }) => rateLimiter !== undefined), "instance_group.rate_limiter"],
+    [!isLimited && instanceGroup.some(({ rateLimiter }) => rateLimiter !== undefined), "instance_group.rate_limiter"],
     [instanceGroup.some(({ secondaryDevices }) => secondaryDevices.length > 0), "instance_group.secondary_devices"],
     [instanceGroup.some(({ hostPolicy }) => hostPolicy !== ""), "instance_group.host_policy"],
     [(optimization?.priority ?? 0) !== 0, "optimization.priority"],

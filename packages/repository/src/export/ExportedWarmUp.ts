@@ -84,7 +84,7 @@ const samples = (
   const fill = Defaults.filler(running.description.signature, running.description.maxBatchSize > 0)
   const files: Array<ModelFileContent> = []
   const messages = given.flatMap((sample, index) => {
-    const request = calls.request(sample, undefined, 0)
+    const request = calls.samples.request(sample, undefined, 0)
     // Unreachable for a running model: its warm-up would have failed.
     if (Result.isFailure(request)) return []
     const { inputs: tensors } = fill === undefined ? request.success : fill(request.success)

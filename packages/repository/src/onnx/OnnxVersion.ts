@@ -16,18 +16,22 @@ import * as InstanceGroups from "../config/InstanceGroups.ts"
 import { failure, invalid, type LoadFailure, refuse } from "../directory/LoadFailure.ts"
 import * as VersionPlan from "../plan/VersionPlan.ts"
 import * as OnnxParameters from "./OnnxParameters.ts"
+import * as SequenceInstance from "@nereid/core/internal/sequence/SequenceInstance"
 import * as RaggedConfig from "./RaggedConfig.ts"
 import * as ReshapedInstance from "./ReshapedInstance.ts"
+import * as SequenceFile from "./SequenceFile.ts"
 
 export const layer = Effect.fnUntraced(function* (
-  { config, file, idleSeconds }: VersionPlan.VersionPlan,
+  { config, file, idleSeconds, sequencing }: VersionPlan.VersionPlan,
   declared: Declaration.RepositoryModelClass,
   serving: Provide.ServingOptions,
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
   const ragged = yield* Effect.mapError(Effect.fromResult(BatchingMessage.flat(config)), invalid)
   const asInFile = ragged === undefined ? config : RaggedConfig.inFile(config, ragged)
   const { signature: inFile, weightFiles } = yield* VersionPlan.source(file)
-  yield* refuse(FileCheck.problem(asInFile, inFile))
+  const hidden = sequencing && SequenceFile.problem(config, sequencing, inFile)
+  if (hidden !== undefined) return yield* hidden
+  yield* refuse(FileCheck.problem(sequencing ? SequenceFile.inFile(asInFile, sequencing) : asInFile, inFile))
   const requiredInputs = inFile.defaultedInputs.filter(({ name }) => config.input.some((input) => input.name === name))
   const model = Declaration.withDefaults(
     declared,
@@ -73,10 +77,12 @@ const source = Effect.fnUntraced(function* (
   },
 ): Effect.fn.Return<InstanceSet.InstanceSource<LoadFailure, Scope.Scope>, LoadFailure> {
   const options = yield* Effect.mapError(Effect.fromResult(OnnxParameters.options(config, file, idleSeconds)), invalid)
-  const { name, version, signature, maxBatchSize } = definition
-  const inner = Declaration.reshapedSignature(config, signature)
-  const isReshaped = inner !== signature
-  const reshapes = Reshape.make(signature, inner, maxBatchSize > 0)
+  const { name, version, signature, maxBatchSize, sequencing } = definition
+  const reshaped = Declaration.reshapedSignature(config, signature)
+  const isReshaped = reshaped !== signature
+  const inner = sequencing ? SequenceInstance.innerSignature(reshaped, sequencing) : reshaped
+  const outer = sequencing ? SequenceInstance.innerSignature(signature, sequencing) : signature
+  const reshapes = Reshape.make(outer, inner, maxBatchSize > 0)
   const shaped = { ...definition, signature: inner }
   const executed = flat ? FlatBatch.flatDefinition(flat, shaped) : shaped
   const build = Effect.fnUntraced(function* ({ details }: InstancePlan.PlannedInstance) {

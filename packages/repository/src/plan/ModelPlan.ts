@@ -3,6 +3,7 @@
  * VersionLoader.ts loads the versions.
  */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
+import { CurrentRateLimiter } from "@nereid/core/internal/limiter/RateLimiter"
 import { create, equals } from "@bufbuild/protobuf"
 import { Effect, Result } from "effect"
 import { join } from "node:path"
@@ -70,7 +71,8 @@ export const make = Effect.fnUntraced(function* (
     }),
   )
   const config = ConfigDefaults.filled(identified, options.gpus)
-  return { config, versions, warnings: Support.warnings(config), stamp: directory.stamp }
+  const isLimited = (yield* CurrentRateLimiter) !== undefined
+  return { config, versions, warnings: Support.warnings(config, isLimited), stamp: directory.stamp }
 })
 
 /** Returns the configuration with the model's name and backend, which are known before its versions are read. */

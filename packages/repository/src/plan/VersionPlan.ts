@@ -4,6 +4,7 @@
  */
 import { Effect, Result } from "effect"
 import * as ModelSource from "@nereid/onnx/internal/ModelSource"
+import type { Sequencing } from "@nereid/core/internal/model/Sequencing"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as ConfigCheck from "../config/ConfigCheck.ts"
 import * as ConfigCompletion from "../config/ConfigCompletion.ts"
@@ -14,6 +15,7 @@ import * as TensorCheck from "../config/TensorCheck.ts"
 import { failure, invalid, type LoadFailure, refuse } from "../directory/LoadFailure.ts"
 import * as ModelDirectory from "../directory/ModelDirectory.ts"
 import * as ModelWarmUp from "./ModelWarmUp.ts"
+import * as SequencePlan from "./SequencePlan.ts"
 
 export interface PlanOptions {
   /** Completes the configuration from the model file. */
@@ -40,6 +42,8 @@ export interface VersionPlan extends VersionFiles {
   readonly config: ModelConfig
   /** Labels by output. */
   readonly labels: ReadonlyMap<string, ReadonlyArray<string>>
+  /** Undefined for a model without sequences. */
+  readonly sequencing: Sequencing | undefined
   /** Warm-ups that run before the version takes requests. */
   readonly warmUp: ReadonlyArray<ModelWarmUp.ModelWarmUp>
   /** The default of PlanOptions. */
@@ -72,6 +76,7 @@ export const make = Effect.fnUntraced(function* (
     path,
     config,
     labels: yield* labels(config, path),
+    sequencing: yield* SequencePlan.make(config, path),
     warmUp: yield* ModelWarmUp.all(config, path),
     idleSeconds,
   }

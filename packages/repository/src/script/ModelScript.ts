@@ -3,6 +3,8 @@
  * inputs and outputs. Use Model.Service instead for models whose types are known at compile time.
  */
 import type { HandledRequest, Tensor } from "@nereid/core"
+import * as ScriptHandler from "@nereid/core/internal/handler/ScriptHandler"
+import type { ScriptSequence } from "@nereid/core/internal/handler/ScriptHandler"
 import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import type { ModelConfig } from "@nereid/protocol/model_config"
@@ -54,6 +56,12 @@ export interface Request extends HandledRequest {
    * tensors have the shapes of the configuration.
    */
   readonly inputs: { readonly [name: string]: Tensor.Any }
+  /**
+   * The place of the request in its sequence; undefined without `sequence_batching`. `id` is a bigint or a string.
+   * `isReady` is false for an empty row of the strategy `direct`, whose answer is dropped. Control tensors and state
+   * tensors are `inputs`, and new state is an output.
+   */
+  readonly sequence: ScriptSequence | undefined
 }
 
 /**
@@ -63,8 +71,14 @@ export interface Request extends HandledRequest {
  */
 export type Outputs = Readonly<Record<string, TypedTensor>>
 
-/** Outputs of a request, or the error that the request fails with. */
-export type Answer = Outputs | Error
+/**
+ * Ends one step of a request that is not finished: the request is executed again with a later batch. For models with
+ * `iterative_sequence`. `execute` of a stream yields it as the last response of the step.
+ */
+export const reschedule: typeof ScriptHandler.reschedule = ScriptHandler.reschedule
+
+/** Outputs of a request, the error that the request fails with, or `reschedule`. */
+export type Answer = Outputs | Error | typeof reschedule
 
 /** Lifecycle hooks of an instance. */
 interface Life<State> {
@@ -103,7 +117,10 @@ export interface StreamScript<State = unknown> extends Life<State> {
    * yield and aborts `request.signal`. A thrown error fails the request, with its message. A response parameter belongs
    * to the next response.
    */
-  readonly execute: (request: Request, state: State) => Iterable<Outputs> | AsyncIterable<Outputs>
+  readonly execute: (
+    request: Request,
+    state: State,
+  ) => Iterable<Outputs | typeof reschedule> | AsyncIterable<Outputs | typeof reschedule>
 }
 
 /**

@@ -10,12 +10,13 @@ import * as MessageJson from "@nereid/core/internal/codec/protobuf/MessageJson"
 import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { GroupOptions } from "@nereid/core/internal/instance/InstancePlan"
 import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
+import * as SequenceInstance from "@nereid/core/internal/sequence/SequenceInstance"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import * as Declaration from "../config/Declaration.ts"
 import * as ImportProblem from "./ImportProblem.ts"
 import { LoadFailure } from "../directory/LoadFailure.ts"
 import type { VersionFiles, VersionPlan } from "../plan/VersionPlan.ts"
-import type { Arguments, ModelScript, Outputs, StreamScript } from "./ModelScript.ts"
+import type { Arguments, ModelScript, StreamScript } from "./ModelScript.ts"
 import * as ScriptKind from "./ScriptKind.ts"
 import * as ScriptLogger from "./ScriptLogger.ts"
 import * as ScriptMetrics from "./ScriptMetrics.ts"
@@ -28,7 +29,7 @@ interface Options extends ServingOptions {
 
 /** Dependencies of a script. */
 export interface ScriptEnvironment {
-  readonly plan: Omit<VersionPlan, "warmUp" | "idleSeconds">
+  readonly plan: Omit<VersionPlan, "warmUp" | "idleSeconds" | "sequencing">
   readonly declared: Declaration.RepositoryModelClass
   /** The models that the script may call. */
   readonly models: NamedCalls
@@ -44,7 +45,9 @@ export const layer = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
   const { plan, declared } = environment
   const { config } = plan
-  const inner = Declaration.reshapedSignature(config, declared.definition.signature)
+  const { signature, sequencing } = declared.definition
+  const reshaped = Declaration.reshapedSignature(config, signature)
+  const inner = sequencing ? SequenceInstance.innerSignature(reshaped, sequencing) : reshaped
   if (config.modelTransactionPolicy?.decoupled === true) {
     const script = yield* scriptOf<StreamScript>(module, plan)
     const handler = Effect.map(
@@ -148,7 +151,7 @@ export const load = Effect.fn("Script.load")(function* (
 /** The configuration decides which kind of script it is; one that is known to be of the other kind is refused. */
 const scriptOf = <S extends ModelScript | StreamScript>(
   { default: script }: Module,
-  { file, config }: Omit<VersionPlan, "warmUp" | "idleSeconds">,
+  { file, config }: Omit<VersionPlan, "warmUp" | "idleSeconds" | "sequencing">,
 ): Effect.Effect<S, LoadFailure> => {
   if (isScript<S>(script)) {
     const isDecoupled = config.modelTransactionPolicy?.decoupled === true
@@ -164,7 +167,7 @@ const scriptOf = <S extends ModelScript | StreamScript>(
 const isScript = <S extends ModelScript | StreamScript>(value: unknown): value is S =>
   typeof value === "object" && value !== null && "execute" in value && typeof value.execute === "function"
 
-const responses = async function* (outputs: Iterable<Outputs> | AsyncIterable<Outputs>) {
+const responses = async function* (outputs: ReturnType<StreamScript["execute"]>) {
   if (!isIterable(outputs)) throw new Error("execute must be a generator or return an iterable")
   yield* outputs
 }

@@ -5,6 +5,7 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import { Effect, Layer, Result } from "effect"
 import type { GroupOptions } from "@nereid/core/internal/instance/InstancePlan"
+import type { Sequencing } from "@nereid/core/internal/model/Sequencing"
 import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
 import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
 import { Worker } from "@nereid/worker"
@@ -23,12 +24,21 @@ export const isWanted = ({ parameters }: ModelConfig): Result.Result<boolean, st
 
 /** Provides the model. Only the threads import the script, and detect whether it is one. */
 export const layer = (
-  { config, path, labels, version, file, stamp }: VersionPlan,
+  { config, path, labels, version, file, stamp, sequencing }: VersionPlan,
   realPath: string,
   declared: RepositoryModelClass,
   options: ServingOptions & { readonly instances: ReadonlyArray<GroupOptions> },
 ): Layer.Layer<unknown, { readonly message: string }> => {
-  const data: ScriptData = { config: toBinary(ModelConfigSchema, config), path, labels, version, file, stamp, realPath }
+  const data: ScriptData = {
+    config: toBinary(ModelConfigSchema, config),
+    path,
+    labels,
+    version,
+    file,
+    stamp,
+    realPath,
+    sequencing: sequencing && cloneable(sequencing),
+  }
   const built = Layer.build(
     Worker.layer()(declared, import.meta.resolve("@nereid/repository/internal/script/thread"), { ...options, data }),
   )
@@ -39,6 +49,12 @@ export const layer = (
 
 /** Omits the name of the thread's internal module; errors name the imported module. */
 const failure = ({ reason }: Worker.WorkerLoadError) => new LoadFailure({ message: reason })
+
+/** Without initial states, which the main thread gives to the first requests. */
+const cloneable = (sequencing: Sequencing): Sequencing => ({
+  ...sequencing,
+  states: sequencing.states.map((state) => ({ ...state, initial: undefined })),
+})
 
 /** The start data of a thread. */
 interface ScriptData extends Omit<VersionPlan, "config" | "warmUp" | "idleSeconds"> {

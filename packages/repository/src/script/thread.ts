@@ -14,6 +14,7 @@ const refused = {
   infer: (name: string) => Effect.fail(refusal(name)),
   inferBatch: (name: string) => Effect.fail(refusal(name)),
   stream: (name: string) => Stream.fail(refusal(name)),
+  streamBatch: (name: string) => Stream.fail(refusal(name)),
 }
 
 /** The models of the server are on its own thread. */
