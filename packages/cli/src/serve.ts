@@ -17,6 +17,7 @@ import * as Supervisor from "./watch/Supervisor.ts"
 import * as Version from "./watch/Version.ts"
 import * as CacheFlags from "./flags/CacheFlags.ts"
 import * as LogFlags from "./flags/LogFlags.ts"
+import * as RateLimitFlags from "./flags/RateLimitFlags.ts"
 import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 import * as Variables from "./flags/Variables.ts"
@@ -73,6 +74,7 @@ export const serve = Command.make(
       Layer.provide(supervised ? Version.layer(forcedExit.stop) : Layer.empty),
       Layer.provide(UnhandledErrors.layer(stop)),
       Layer.provide(cache),
+      Layer.provide(RateLimitFlags.layer(flags.rateLimit)),
       Layer.provide(telemetry),
       // stderr has them already.
       Layer.provide(flags.log.file === undefined ? Layer.empty : Layer.effectDiscard(logged(warnings))),

@@ -4,12 +4,14 @@
  *
  *   start:  metrics, HTTP, gRPC listen, nothing is ready ─► the layer of models is built, unless it is built already
  *           (ServerLayer.ts) ─► repository, if any, loads its models ─► ready
- *   stop:   readiness off ─► listeners close, the repository loads no more, requests in flight finish (at most
- *           `drainTimeout`) ─► all models unload
+ *   stop:   readiness off, no new sequences ─► sequences are handed over (HandOver.ts), others end ─► listeners
+ *           close, the repository loads no more, requests in flight finish (all within `drainTimeout`) ─► all models
+ *           unload
  *   a model fails unrecoverably:  readiness off ─► stop, by the owner of the server
  */
 import { totalmem } from "node:os"
 import { Duration, Effect, Exit, Fiber, Option, Scope } from "effect"
+import { CacheSettings } from "@nereid/core/internal/cache/CacheSettings"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { ModelRepository, type Open } from "@nereid/core/internal/lifecycle/ModelRepository"
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
@@ -21,6 +23,7 @@ import * as Announcement from "./announce/Announcement.ts"
 import * as FrontEnds from "./FrontEnds.ts"
 import * as Gateway from "./gateway/Gateway.ts"
 import * as RepositoryIndex from "./gateway/RepositoryIndex.ts"
+import * as HandOver from "./HandOver.ts"
 import * as HttpDashboard from "./http/HttpDashboard.ts"
 import * as HttpModelRoutes from "./http/HttpModelRoutes.ts"
 import { Server } from "./ListeningServer.ts"
@@ -45,6 +48,8 @@ interface Loaded {
   readonly models: ReadonlyArray<RunningModel>
   /** The repository that the layer of the models provides, if any. */
   readonly repository?: Open
+  /** Settings of the response caches of that repository's models. Default: those around the server. */
+  readonly cache?: CacheSettings
 }
 
 /** Opens the ports while `expected` is being loaded, or once it is. */
@@ -60,6 +65,10 @@ export const open = Effect.fnUntraced(function* <E, R>(
   const announcement =
     options.announce === true ? yield* Announcement.make(options.control.current().file !== "") : Announcement.silent
   const routes = yield* Effect.fromResult(HttpModelRoutes.check(options.routes ?? {}))
+  const to =
+    options.handOverSequences === undefined
+      ? undefined
+      : yield* Effect.fromResult(HandOver.check(options.handOverSequences))
   // Before the front ends, which close before the models for that reason.
   const models = yield* Scope.fork(yield* Scope.Scope)
   const store = yield* Effect.try({
@@ -83,7 +92,10 @@ export const open = Effect.fnUntraced(function* <E, R>(
   const announced = Effect.suspend(() =>
     announcement.stopping({ inFlight: gateway.inFlight, limit: drainTimeout }, reason),
   )
-  const drain = Effect.andThen(announced, stop(gateway, frontEnds, drainTimeout, options.onDrainTimeout))
+  const handOver = Effect.suspend(() =>
+    to === undefined ? Effect.void : HandOver.run(store.models, to, Duration.min(drainTimeout, maxHandOverWait)),
+  )
+  const drain = Effect.andThen(announced, stop(gateway, frontEnds, handOver, drainTimeout, options.onDrainTimeout))
   yield* Effect.addFinalizer(() => drain)
   const addresses = yield* Scope.provide(FrontEnds.open(gateway, drainTimeout, options), frontEnds)
   const stopped = Effect.suspend(() =>
@@ -104,9 +116,13 @@ export const open = Effect.fnUntraced(function* <E, R>(
 
   const loaded = yield* Scope.provide(load, models)
   serve(store, expected, loaded.models)
-  if (loaded.repository !== undefined) yield* openRepository(loaded.repository)
+  const cache = loaded.cache ?? (yield* CacheSettings)
+  if (loaded.repository !== undefined) {
+    yield* Effect.provideService(openRepository(loaded.repository), CacheSettings, cache)
+  }
   // Background work of the repository, such as polling, ends with the listeners.
-  yield* Effect.catch(Scope.provide(repository.begin, frontEnds), ({ message }) => {
+  const begun = Effect.provideService(Scope.provide(repository.begin, frontEnds), CacheSettings, cache)
+  yield* Effect.catch(begun, ({ message }) => {
     const index = RepositoryIndex.all(store, repository)
     const found = { index: () => index, models: store.models }
     return Effect.andThen(announcement.failed(found), new ServeError({ message, found }))
@@ -173,6 +189,12 @@ const becomeReady = (expected: ReadonlyArray<ModelVersion>, model: RunningModel)
 
 const failed = ({ message }: { readonly message: string }) => new ServeError({ message })
 
+/** Least time for the front ends to close, after sequences have used up the limit. */
+const closingTime = Duration.seconds(1)
+
+/** Maximum time that a hand-over waits for the running requests of its sequences. */
+const maxHandOverWait = Duration.seconds(5)
+
 /** Time limit for models to unload after their requests have ended. */
 const grace = Duration.seconds(5)
 
@@ -187,14 +209,22 @@ const openSharedMemory = Effect.acquireRelease(
 const stop = Effect.fn("OpenServer.stop")(function* (
   gateway: Gateway.Gateway,
   frontEnds: Scope.Closeable,
+  handOver: Effect.Effect<void>,
   limit: Duration.Duration,
   onDrainTimeout: () => void = () => {},
 ) {
-  gateway.beginDrain()
   // Finalizers cannot be interrupted, so a timeout around them would wait for them. A separate fiber makes the timeout
   // effective.
+  // No new sequences begin during the hand-over.
+  const sequences = Effect.all([gateway.endSequences, handOver], { concurrency: "unbounded", discard: true })
+  const ending = yield* Effect.forkDetach(sequences, { startImmediately: true })
+  const [duration, ended] = yield* Effect.timed(Effect.timeoutOption(Fiber.join(ending), limit))
+  if (Option.isNone(ended)) yield* Effect.logWarning(`Sequences were still open after ${Duration.format(limit)}`)
+  // Sequences that stay open leave the connections a moment to close.
+  const rest = Duration.max(Duration.subtract(limit, duration), closingTime)
+  gateway.beginDrain()
   const closing = yield* Effect.forkDetach(Scope.close(frontEnds, Exit.void), { startImmediately: true })
-  const drained = yield* Fiber.join(closing).pipe(Effect.timeoutOption(limit))
+  const drained = yield* Fiber.join(closing).pipe(Effect.timeoutOption(rest))
   if (Option.isNone(drained)) {
     const subject = "Requests or model loads were"
     yield* Effect.logWarning(`${subject} still in flight after ${Duration.format(limit)}; stopping without them`)

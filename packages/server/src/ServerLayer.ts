@@ -1,5 +1,6 @@
 /** `Server.layer`: a server as an Effect layer. StartedServer.ts has the API without Effect. */
 import { Context, Deferred, Effect, Layer, Scope } from "effect"
+import { CacheSettings } from "@nereid/core/internal/cache/CacheSettings"
 import type { DeclaredModel } from "@nereid/core/internal/call/ModelClass"
 import { ModelRepository } from "@nereid/core/internal/lifecycle/ModelRepository"
 import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
@@ -93,11 +94,15 @@ export const layerOfProvided = <const M extends ReadonlyArray<DeclaredModel>, E,
       const built = Deferred.makeUnsafe<Context.Context<Identifiers<M>>>()
       const load = Layer.build(provided).pipe(
         Effect.tap((context) => Deferred.succeed(built, context)),
-        Effect.map((context) => ({
-          models: models.map((model) => runningOf(context, model)),
+        Effect.map((context) => {
           // Prefers the repository of the models' layer over the one of the surrounding context.
-          repository: Context.get(Context.merge(outside, context), ModelRepository),
-        })),
+          const merged = Context.merge(outside, context)
+          return {
+            models: models.map((model) => runningOf(context, model)),
+            repository: Context.get(merged, ModelRepository),
+            cache: Context.get(merged, CacheSettings),
+          }
+        }),
         // Models log to the loggers of the program, not to those of the server.
         Effect.updateContext((inside: Context.Context<Scope.Scope>) =>
           Context.add(outside, Scope.Scope, Context.get(inside, Scope.Scope)),

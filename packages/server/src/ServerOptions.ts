@@ -4,6 +4,7 @@ import type { Unrecoverable } from "@nereid/core/Errors"
 import type { Restriction } from "./gateway/RestrictedApis.ts"
 import type { ResponseCompression } from "./grpc/GrpcCompression.ts"
 import type { Keepalive } from "./grpc/Keepalive.ts"
+import type { HandOver } from "./HandOver.ts"
 import type { Dashboard } from "./http/HttpDashboard.ts"
 import type { ModelRoutes } from "./http/HttpModelRoutes.ts"
 import type * as Logging from "./log/Logging.ts"
@@ -119,6 +120,11 @@ export interface ServerOptions {
    * true.
    */
   readonly strictReadiness?: boolean
+  /**
+   * Another server that takes the live sequences of this one at a stop, by the import route of its HTTP port. Sequences
+   * that it does not take are waited for, as without this option. Default: none.
+   */
+  readonly handOverSequences?: HandOver
   /** Maximum time that a stop waits for requests in flight. Default 30 seconds. */
   readonly drainTimeout?: Duration.Input
   /** Called if requests are still in flight after `drainTimeout`; the server also logs it. Default: no callback. */

@@ -2,6 +2,7 @@
 import { Cause, Context, Effect, Exit, Layer, Scope } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
 import type { DeclaredModel } from "@nereid/core/internal/call/ModelClass"
+import * as RateLimit from "@nereid/core/internal/limiter/RateLimit"
 import * as PromiseCall from "@nereid/core/internal/call/PromiseCall"
 import { type Models, Registry, type RetireOptions, type UnloadOptions } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
@@ -21,6 +22,11 @@ export interface StartOptions<
   readonly grpc?: G
   readonly port?: P
   readonly metrics?: M
+  /**
+   * Limits the executions of all models, those of repositories included, to those whose resources are free. The same as
+   * `RateLimit.layer` around the server. Default: no limits.
+   */
+  readonly rateLimit?: RateLimit.Options
 }
 
 type ListensAt<L extends Listen> = L extends false ? undefined : Address
@@ -105,7 +111,7 @@ export async function start<
 >(
   models: Models,
   provided: Layer.Layer<Models[number]["Identifier"], E>,
-  options: StartOptions<H, G, P, M> = {},
+  { rateLimit, ...options }: StartOptions<H, G, P, M> = {},
 ): Promise<Started<H, G, P, M, Models[number]["Identifier"] | Registry>> {
   const scope = Scope.makeUnsafe()
   const close = Effect.suspend(() => Scope.close(scope, Exit.void))
@@ -122,7 +128,10 @@ export async function start<
     void stop().catch(() => {})
     options.onUnrecoverable?.(error)
   }
-  const served = Layer.merge(layerOfProvided(models, provided, { ...options, onUnrecoverable }), Registry.layer)
+  const served = Layer.merge(layerOfProvided(models, provided, { ...options, onUnrecoverable }), Registry.layer).pipe(
+    // Models that are loaded later have it, too.
+    Layer.provideMerge(rateLimit === undefined ? Layer.empty : RateLimit.layer(rateLimit)),
+  )
   const exit = await Effect.runPromiseExit(Layer.buildWithScope(served, scope))
   if (Exit.isFailure(exit)) {
     await Effect.runPromiseExit(close)

@@ -17,6 +17,11 @@ export const flags = {
       minimum: 0,
     },
   ),
+  handOverSequences: FlagKind.text(
+    "hand-over-sequences",
+    "url",
+    "At a stop, hand live sequences to the server at this HTTP URL, such as http://models-2:8000",
+  ),
   strictReadiness: FlagKind.boolean(
     "strict-readiness",
     "Report the server as ready only while all its models are ready",
@@ -63,6 +68,7 @@ export const options = ({
   id,
   exitTimeout,
   strictReadiness,
+  handOverSequences,
   maxConnections,
   sendTimeout,
   maxInFlightSize,
@@ -71,6 +77,7 @@ export const options = ({
 }: Values): ServerOptions => ({
   ...(id === undefined ? {} : { id }),
   strictReadiness,
+  ...(handOverSequences === undefined ? {} : { handOverSequences: { url: handOverSequences } }),
   maxConnections,
   ...(maxInFlightSize === undefined ? {} : { maxInFlightSize }),
   allowClientSharedMemory: allowSharedMemory,

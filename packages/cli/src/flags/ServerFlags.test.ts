@@ -50,6 +50,7 @@ describe("options", () => {
   it.effect.each<readonly [string, ServerOptions]>([
     ["--id triton", { id: "triton" }],
     ["--strict-readiness 0", { strictReadiness: false }],
+    ["--hand-over-sequences http://b:8000", { handOverSequences: { url: "http://b:8000" } }],
     ["--exit-timeout-secs 0", { drainTimeout: "0 seconds" }],
     ["--max-connections 5", { maxConnections: 5 }],
     ["--max-in-flight-size 4096", { maxInFlightSize: 4096 }],
@@ -268,7 +269,7 @@ describe("refuses", () => {
       "--grpc-keepalive-time 0",
       'Invalid value for flag --grpc-keepalive-time: "0". Expected: an integer of at least 1',
     ],
-    ["--rate-limit execution_count", "--rate-limit=execution_count is not supported: rate limiting is not implemented"],
+    ["--reuse-grpc-port on", "--reuse-grpc-port=on is not supported: servers cannot share a port"],
   ])("%s, and with =", ([flag, message]) =>
     Effect.gen(function* () {
       for (const args of spelled(flag)) {
@@ -335,15 +336,33 @@ it.effect("warns about deprecated flags in Triton's words, and takes them", () =
   }),
 )
 
-// A12.rate-limiter@command
+it.effect("--trace-config overrides the deprecated flags, as in Triton, and a warning names them", () =>
+  Effect.gen(function* () {
+    const { options, warnings } = yield* parse(
+      "--trace-config=rate=3 --trace-rate=7 --trace-level=OFF --trace-config=level=TIMESTAMPS --trace-file=old.json --trace-config=triton,file=new.json --trace-count=5 --trace-log-frequency=6 --trace-config=triton,log-frequency=2".split(
+        " ",
+      ),
+    )
+    expect(options).toMatchObject({
+      trace: { rate: 3, levels: ["TIMESTAMPS"], file: "new.json", count: 5, logFrequency: 2 },
+    })
+    expect(warnings?.filter((text) => text.startsWith("Overriding"))).toEqual([
+      "Overriding deprecated '--trace-file' in favor of provided file in --trace-config!",
+      "Overriding deprecated '--trace-level' in favor of provided level in --trace-config!",
+      "Overriding deprecated '--trace-rate' in favor of provided rate value in --trace-config!",
+      "Overriding deprecated '--trace-log-frequency' in favor of provided log-frequency in --trace-config!",
+    ])
+  }),
+)
+
 it.effect(
   "a flag that is refused is taken with the value that stands for what happens anyway, however it is written",
   () =>
     Effect.gen(function* () {
-      for (const flags of ["--allow-vertex-ai FALSE --reuse-http-port=off", "--rate-limit=OFF"]) {
+      for (const flags of ["--allow-vertex-ai FALSE --reuse-http-port=off", "--allow-sagemaker=OFF"]) {
         expect((yield* parse(flags.split(" "))).errors, flags).toBeUndefined()
       }
-      for (const flag of ["--reuse-http-port=1", "--rate-limit=execution_count"]) {
+      for (const flag of ["--reuse-http-port=1", "--allow-sagemaker=true"]) {
         expect((yield* parse([flag])).errors).toEqual([expect.stringContaining(`${flag} is not supported: `)])
       }
     }),

@@ -13,6 +13,7 @@ import * as LogFlags from "./LogFlags.ts"
 import * as MetricsFlags from "./MetricsFlags.ts"
 import type * as OpenTelemetryVariables from "./OpenTelemetryVariables.ts"
 import * as PortFlags from "./PortFlags.ts"
+import * as RateLimitFlags from "./RateLimitFlags.ts"
 import * as RepositoryFlags from "./RepositoryFlags.ts"
 import * as TlsFlags from "./TlsFlags.ts"
 import * as TraceFlags from "./TraceFlags.ts"
@@ -30,6 +31,7 @@ export const flags = {
   trace: TraceFlags.flags,
   metrics: MetricsFlags.flags,
   cache: CacheFlags.flags,
+  rateLimit: RateLimitFlags.flags,
   ignored: TritonFlags.ignored,
   refused: TritonFlags.refused,
 }
@@ -96,6 +98,7 @@ export const groups: ReadonlyArray<Group> = [
   { title: "Tracing", first: "trace-config" },
   { title: "Metrics", first: "allow-metrics" },
   { title: "Response caches", first: "cache-config" },
+  { title: "Rate limiter", first: "rate-limit" },
   { title: "Flags of tritonserver without effect", first: "http-thread-count" },
-  { title: "Unsupported flags of tritonserver", first: "rate-limit" },
+  { title: "Unsupported flags of tritonserver", first: "reuse-http-port" },
 ]

@@ -1,7 +1,7 @@
 /**
  * Flags of tracing, and the server options they set. `--trace-config` takes one setting at a time, optionally with a
- * mode: `rate=100`, `triton,file=trace.json`. The older flags set the same options, one each. The variables of
- * OpenTelemetry set what the flags of its mode leave out.
+ * mode: `rate=100`, `triton,file=trace.json`. The older flags set the same options, one each, unless `--trace-config`
+ * does. The variables of OpenTelemetry set what the flags of its mode leave out.
  */
 import type { ServerOptions } from "@nereid/server/Server"
 import { Effect, Result } from "effect"
@@ -109,9 +109,13 @@ export const options = (
   values: Values,
   environment: OpenTelemetryVariables.Environment,
 ): Effect.Effect<Pick<ServerOptions, "trace">, CliError.UserError> => {
-  const given = Object.values(values).flat()
+  const { settings, ...deprecated } = values
+  // As in Triton, `--trace-config` overrides the older flags.
+  const given = [...Object.values(deprecated).flat(), ...settings]
   const { level: _, ...trace } = given.reduce<Setting>((all, setting) => ({ ...all, ...setting }), {})
-  const requestedLevels = given.flatMap(({ level }) => level ?? [])
+  const levelsOf = (flags: ReadonlyArray<Setting>) => flags.flatMap(({ level }) => level ?? [])
+  const newLevels = levelsOf(settings)
+  const requestedLevels = newLevels.length > 0 ? newLevels : levelsOf(deprecated.level)
   const levels = requestedLevels.includes("OFF") ? [] : [...new Set(requestedLevels.filter((level) => level !== "OFF"))]
   if (trace.mode === "opentelemetry") {
     const flags = given.map(({ openTelemetry = {} }) => openTelemetry)

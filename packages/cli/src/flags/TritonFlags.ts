@@ -50,8 +50,6 @@ interface Refusal {
 }
 
 const refusals: ReadonlyArray<Refusal> = [
-  { name: "rate-limit", accepted: "off", reason: "rate limiting is not implemented" },
-  { name: "rate-limit-resource", reason: "rate limiting is not implemented" },
   { name: "reuse-http-port", accepted: "false", reason: "servers cannot share a port" },
   { name: "reuse-grpc-port", accepted: "false", reason: "servers cannot share a port" },
   { name: "allow-sagemaker", accepted: "false", reason: "SageMaker endpoints are not implemented" },

@@ -69,15 +69,11 @@ describe("a variable", () => {
           "NEREID_DISABLE_AUTO_COMPLETE_CONFIG=maybe",
           'NEREID_DISABLE_AUTO_COMPLETE_CONFIG: "maybe". Expected: true, false, 1 or 0',
         ],
-        [
-          "NEREID_RATE_LIMIT_RESOURCE=R1:4",
-          "NEREID_RATE_LIMIT_RESOURCE is not supported: rate limiting is not implemented",
-        ],
-        ["NEREID_RATE_LIMIT=on", "NEREID_RATE_LIMIT=on is not supported: rate limiting is not implemented"],
+        ["NEREID_REUSE_HTTP_PORT=on", "NEREID_REUSE_HTTP_PORT=on is not supported: servers cannot share a port"],
       ] as const) {
         expect((yield* parse([], environment(variables))).errors).toEqual([expect.stringContaining(message)])
       }
-      expect(yield* parse([], environment("NEREID_RATE_LIMIT=off NEREID_HTTP_THREAD_COUNT=8"))).toMatchObject({
+      expect(yield* parse([], environment("NEREID_REUSE_HTTP_PORT=off NEREID_HTTP_THREAD_COUNT=8"))).toMatchObject({
         warnings: ["Flags without effect: NEREID_HTTP_THREAD_COUNT"],
       })
     }),

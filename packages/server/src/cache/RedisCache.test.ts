@@ -1,6 +1,6 @@
 /**
- * A cache in Redis: with a fake server on a socket for its faults, and with the real one where the machine has it.
- * Whatever the server does, a lookup ends, at the latest after its timeout.
+ * A cache in Redis. A fake server on a socket produces faults; a real server, where the machine has one, proves the
+ * protocol. Every lookup ends within its timeout.
  */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
@@ -11,7 +11,7 @@ import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { RedisCache, type RedisCacheOptions } from "./RedisCache.ts"
 
-/** A line of the log, by its beginning. */
+/** Lines of the log. `line` waits for one with a given beginning. */
 class Lines {
   readonly all: Array<string> = []
   readonly #waiting: Array<readonly [string, () => void]> = []
@@ -39,7 +39,7 @@ const opened = (port: number, options: Partial<RedisCacheOptions> = {}, address:
 const get = (cache: RedisCache, key: string): Promise<string | undefined> =>
   new Promise((resolve) => cache.get(key, (value) => resolve(value && Buffer.from(value).toString())))
 
-/** Answers each command by its name; undefined leaves it without a reply. */
+/** Returns the reply to a command; undefined sends no reply. */
 type Answers = (command: ReadonlyArray<string>, socket: Socket) => string | undefined
 
 const fake = async (answers: Answers) => {
@@ -114,7 +114,7 @@ it("authenticates and selects the database before any lookup", async () => {
   expect(commands).toEqual([["AUTH", "u", "p"], ["SELECT", "3"], ["PING"]])
 })
 
-it("a refused password is one line of the log, and every lookup is a miss at once", async () => {
+it("a refused password logs one line, and every lookup misses at once", async () => {
   const { port } = await fake(() => "-WRONGPASS invalid\r\n")
   const { cache, lines } = opened(port, {}, { password: "p" })
   await lines.line(failed)
@@ -122,7 +122,7 @@ it("a refused password is one line of the log, and every lookup is a miss at onc
   expect(lines.all).toEqual([expect.stringContaining("failed: WRONGPASS invalid")])
 })
 
-it("a server that does not answer is a miss after the timeout, for all that wait, and then at once", async () => {
+it("lookups at a server that does not answer miss after the timeout, and later ones miss at once", async () => {
   const { port, commands } = await fake(() => undefined)
   const { cache, lines } = opened(port, { timeout: 20 })
   await lines.line(connected)
@@ -133,7 +133,7 @@ it("a server that does not answer is a miss after the timeout, for all that wait
   expect(commands).toHaveLength(sent)
 })
 
-it("a server that accepts connections and says nothing is never waited for", async () => {
+it("a lookup does not wait for a server that accepts connections and sends nothing", async () => {
   const silent = createServer((socket) => socket.on("error", () => {}))
   await once(silent.listen(0, "127.0.0.1"), "listening")
   onTestFinished(() => void silent.close())
@@ -145,10 +145,10 @@ it("a server that accepts connections and says nothing is never waited for", asy
 })
 
 it.each([
-  ["no reply of the protocol", "HTTP/1.1 400 Bad Request\r\n", "unexpected reply"],
+  ["a reply of another protocol", "HTTP/1.1 400 Bad Request\r\n", "unexpected reply"],
   ["a value that is too large", `$${2 ** 40}\r\n`, "a value has 1099511627776 bytes"],
   ["a line without end", "+".padEnd(5000, "x"), "a line of a reply is too long"],
-])("%s is a miss, and ends the connection", async (_, answer, reason) => {
+])("%s makes the lookup miss, and ends the connection", async (_, answer, reason) => {
   const { port } = await fake(() => answer)
   const { cache, lines } = opened(port)
   await lines.line(connected)
@@ -156,7 +156,7 @@ it.each([
   expect(lines.all[1]).toContain(reason)
 })
 
-it("a connection that breaks is a miss, and is opened again", async () => {
+it("lookups miss after the connection breaks, until the cache has connected again", async () => {
   const { port, sockets } = await fake(() => "$2\r\nok\r\n")
   const { cache, lines } = opened(port)
   await lines.line(connected)
@@ -168,7 +168,7 @@ it("a connection that breaks is a miss, and is opened again", async () => {
   expect(await get(cache, "a")).toBe("ok")
 })
 
-it("a server that is not there is a miss at once", async () => {
+it("a lookup without a server misses at once", async () => {
   const { port, server } = await fake(() => undefined)
   await new Promise((resolve) => server.close(resolve))
   const { cache, lines } = opened(port)
@@ -205,7 +205,7 @@ if (program === undefined)
   console.log("Skipped, no real server has been tested: there is no valkey-server or redis-server")
 
 describe.skipIf(program === undefined)("with the real server", () => {
-  /** Listens on a socket of its own directory; a proxy of the test makes a port of it, which no other process has. */
+  /** Starts the server on a socket in a new directory. A proxy makes a port of it that no other process uses. */
   const real = async () => {
     const folder = mkdtempSync(join(tmpdir(), "nereid-redis-"))
     const path = join(folder, "redis.sock")
@@ -234,7 +234,7 @@ describe.skipIf(program === undefined)("with the real server", () => {
     return { port: typeof address === "object" ? (address?.port ?? 0) : 0, child }
   }
 
-  it("stores and finds responses of megabytes, and is a miss once it is stopped", async () => {
+  it("stores and finds responses of megabytes, and lookups miss once the server is stopped", async () => {
     const { port, child } = await real()
     const { cache, lines } = opened(port, {}, { password: "secret", database: 2 })
     await lines.line(connected)

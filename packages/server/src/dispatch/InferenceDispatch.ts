@@ -8,8 +8,9 @@
  */
 import { constVoid } from "effect/Function"
 import { Effect, Result } from "effect"
-import { type InferenceError, QueueFull, Unsupported } from "@nereid/core/Errors"
+import { ExecutionFailed, type InferenceError, QueueFull, Unsupported } from "@nereid/core/Errors"
 import { type Cancel, type Emit, errorPrefix, type Response } from "@nereid/core/internal/request/Request"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { notReady } from "@nereid/core/internal/error/Refusal"
 import type { RegisteredModels } from "@nereid/core/Registry"
 import { classifiedResponse, validate, wireResponse } from "@nereid/core/internal/wire/Validation"
@@ -109,8 +110,10 @@ export const make = (
     }
     const classified: ClassifiedWriter | undefined = validated.success.isClassified
       ? (response, done) =>
-          SlicedWork.run(classifiedResponse(model.description, validated.success, response), (result) =>
-            done(loan === undefined ? result : Result.flatMap(result, loan.write)),
+          SlicedWork.run(
+            classifiedResponse(model.description, validated.success, response),
+            (result) => done(loan === undefined ? result : Result.flatMap(result, loan.write)),
+            (error) => done(Result.fail(new ExecutionFailed({ message: errorMessage(error) }))),
           )
       : undefined
     const submitted =

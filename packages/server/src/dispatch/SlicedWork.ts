@@ -2,6 +2,7 @@
  * Long computations for responses, such as classes of a large output, in slices between the turns of the event loop.
  * All of them together take one slice per turn, so that many of them do not delay other requests either.
  */
+import { Result } from "effect"
 import { constVoid } from "effect/Function"
 import type { Cancel } from "@nereid/core/internal/request/Request"
 
@@ -15,14 +16,21 @@ const pending = new Set<Work>()
 let isScheduled = false
 
 /**
- * Runs the first slice at once and further ones in later turns, then calls `done`, never after the returned cancel.
- * The caller is called before this returns if one slice is enough.
+ * Runs the first slice at once and further ones in later turns, then calls `done` with the result or `failed` with the
+ * error that a slice throws, once, never after the returned cancel. The call is before this returns if the first slice
+ * is the last.
  */
-export const run = <A>(slices: Generator<undefined, A>, done: (result: A) => void): Cancel => {
+export const run = <A>(
+  slices: Generator<undefined, A>,
+  done: (result: A) => void,
+  failed: (error: unknown) => void,
+): Cancel => {
   const step = (): boolean => {
-    const { done: isLast, value } = slices.next()
-    if (isLast === true) done(value)
-    return isLast === true
+    const next = Result.try({ try: () => slices.next(), catch: (error) => error })
+    if (Result.isFailure(next)) failed(next.failure)
+    else if (next.success.done === true) done(next.success.value)
+    else return false
+    return true
   }
   if (step()) return constVoid
   const work = { step }
@@ -44,6 +52,12 @@ const turn = (): void => {
   if (work === undefined) return
   pending.delete(work)
   pending.add(work)
-  if (work.step()) pending.delete(work)
-  if (pending.size > 0) schedule()
+  let isOver = true
+  try {
+    isOver = work.step()
+  } finally {
+    // A callback that throws delays no other work.
+    if (isOver) pending.delete(work)
+    if (pending.size > 0) schedule()
+  }
 }

@@ -86,6 +86,7 @@ it.effect("makes the declared contract of a model once (C3)", () =>
 it("names the extensions of the protocol that work here, in its order (C2)", () => {
   expect(Gateway.make(new ModelStore(), { id: "nereid", version: "0" }).metadata.extensions).toEqual([
     "classification",
+    "sequence",
     "model_repository",
     "model_repository(unload_dependents)",
     "schedule_policy",

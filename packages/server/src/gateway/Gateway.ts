@@ -93,6 +93,8 @@ export interface Gateway extends InferenceDispatch.CountedDispatch {
   readonly stopping: AbortSignal
   /** Marks the startup as complete: all initial models are loaded. */
   readonly started: () => void
+  /** Readiness off, for good. Completes once the sequences of all models are over; new ones are refused. */
+  readonly endSequences: Effect.Effect<void>
   /** Readiness off, for good. What still comes is the front ends' to answer or to refuse. */
   readonly beginDrain: () => void
 }
@@ -100,6 +102,7 @@ export interface Gateway extends InferenceDispatch.CountedDispatch {
 /** The extensions of the protocol that work here. */
 const extensions = [
   "classification",
+  "sequence",
   "model_repository",
   "model_repository(unload_dependents)",
   "schedule_policy",
@@ -144,6 +147,7 @@ export const make = (
   const isComplete = () => store.models.every((model) => model.life.isReady()) && repository.isReady()
   const stopping = new AbortController()
   let { isStarting = false } = options
+  let isEnding = false
 
   const { limits = LimitReports.none } = options
   const memory = new MemoryBudget(maxInFlightSize, limits)
@@ -153,7 +157,8 @@ export const make = (
 
   return {
     isLive: () => repository.isLive(),
-    isReady: () => !isStarting && !stopping.signal.aborted && repository.isLive() && (!strictReadiness || isComplete()),
+    isReady: () =>
+      !isStarting && !isEnding && !stopping.signal.aborted && repository.isLive() && (!strictReadiness || isComplete()),
     metadata: { name: options.id, version: options.version, extensions },
     repositoryIndex: (request) => RepositoryIndex.index(store, repository, request),
     index: () => RepositoryIndex.all(store, repository),
@@ -205,6 +210,11 @@ export const make = (
     started: () => {
       isStarting = false
     },
+    endSequences: Effect.suspend(() => {
+      isEnding = true
+      const ends = store.models.flatMap(({ life }) => life.endSequences ?? [])
+      return Effect.all(ends, { concurrency: "unbounded", discard: true })
+    }),
     beginDrain: () => stopping.abort(),
   }
 }

@@ -16,7 +16,10 @@ const perSecond = 500
 /** Cancellations that a completed call allows. */
 const perCompletedCall = 100
 
-/** Cancellations that calls in flight allow: those of a server that has not read for 20 s, at 5,000 a second. */
+/**
+ * Cancellations that all calls in flight allow together. A client that cancels 5,000 calls a second sends this many
+ * while a busy server reads nothing for 20 s.
+ */
 const maxInFlight = 100_000
 
 export class ResetBudget {
@@ -36,8 +39,10 @@ export class ResetBudget {
   }
 
   /**
-   * The client has cancelled a call. Returns false if the connection has cancelled too many. Calls in flight count as
-   * completed, since a busy server reads cancellations before it completes the calls beside them.
+   * The client has cancelled a call. Returns false if the connection has cancelled too many.
+   *
+   * `inFlight`: other calls of the connection that have not ended. Each counts as a completed call for this result,
+   * because a busy server reads cancellations before it completes the calls beside them.
    */
   cancelled(inFlight = 0): boolean {
     const now = this.#now()

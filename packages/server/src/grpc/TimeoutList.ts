@@ -55,11 +55,17 @@ export class TimeoutList<E extends TimeoutEntry<E>> {
   /** Entries that are added meanwhile, by `onExpire`, do not set a timer of their own. */
   #expire(): void {
     const now = performance.now()
-    for (let entry = this.#first; entry?.expiresAt !== undefined; entry = this.#first) {
-      if (entry.expiresAt > now) return this.#setTimer(entry.expiresAt - now)
-      this.remove(entry)
-      this.#onExpire(entry, now)
+    try {
+      for (let entry = this.#first; entry?.expiresAt !== undefined; entry = this.#first) {
+        if (entry.expiresAt > now) break
+        this.remove(entry)
+        this.#onExpire(entry, now)
+      }
+    } finally {
+      // Also behind an `onExpire` that throws: the others expire all the same.
+      const next = this.#first?.expiresAt
+      if (next === undefined) this.#isTimerSet = false
+      else this.#setTimer(next - now)
     }
-    this.#isTimerSet = false
   }
 }

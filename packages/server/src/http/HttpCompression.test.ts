@@ -51,6 +51,11 @@ it.each<[header: string | undefined, best: string]>([
   expect(preferred(header)).toBe(best)
 })
 
+it("an answer that has no deflate is in gzip", () => {
+  expect(preferred("deflate, gzip;q=0.5", ["identity", "gzip"])).toBe("gzip")
+  expect(preferred("identity;q=0, deflate, *", ["identity", "gzip"])).toBe("gzip")
+})
+
 describe("over a socket", () => {
   it.live("a compressed body is as good as its plain one", () =>
     Effect.gen(function* () {

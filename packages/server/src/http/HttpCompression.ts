@@ -27,15 +27,16 @@ export const contentEncoding = (header: string | undefined): Encoding | undefine
 /**
  * Returns the preferred encoding of an Accept-Encoding header: the first of the highest weight. `*` stands for the
  * first encoding that the header does not name. Without a match, it is identity, even if the header excludes that.
+ * `offered`: the encodings of which the response has one, identity among them.
  */
-export const preferred = (header: string | undefined): Encoding => {
+export const preferred = (header: string | undefined, offered: ReadonlyArray<Encoding> = encodings): Encoding => {
   if (header === undefined) return "identity"
   const accepted = header.split(",").map(weighted)
-  const unnamed = encodings.find((encoding) => !accepted.some(({ name }) => name === encoding))
+  const unnamed = offered.find((encoding) => !accepted.some(({ name }) => name === encoding))
   let best: Encoding = "identity"
   let highest = 0
   for (const { name, weight } of accepted) {
-    const encoding = name === "*" ? unnamed : encodings.find((known) => known === name)
+    const encoding = name === "*" ? unnamed : offered.find((known) => known === name)
     if (encoding === undefined || weight <= highest) continue
     best = encoding
     highest = weight

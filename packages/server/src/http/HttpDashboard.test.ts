@@ -60,8 +60,22 @@ describe("a server with a page", () => {
     expect(kept.headers.get("cache-control")).toContain("immutable")
     const page = await running.get("/")
     expect(page.headers.get("cache-control")).toBe("no-cache")
-    const again = await running.get("/", { headers: { "if-none-match": page.headers.get("etag") ?? "" } })
-    expect([again.status, await again.text()]).toEqual([304, ""])
+    const etag = page.headers.get("etag") ?? ""
+    for (const known of [etag, `W/${etag}`, `"x", ${etag}`, "*"]) {
+      const again = await running.get("/", { headers: { "if-none-match": known } })
+      expect([again.status, again.headers.get("etag"), await again.text()], known).toEqual([304, etag, ""])
+    }
+    expect((await running.get("/", { headers: { "if-none-match": '"x"' } })).status).toBe(200)
+  })
+
+  it("has a tag for each encoding", async () => {
+    const [gzip, plain] = await Promise.all(
+      ["gzip", "gzip;q=0"].map((encoding) => running.get("/", { headers: { "accept-encoding": encoding } })),
+    )
+    expect([gzip?.headers.get("content-encoding"), plain?.headers.get("content-encoding")]).toEqual(["gzip", null])
+    expect(gzip?.headers.get("etag")).not.toBe(plain?.headers.get("etag"))
+    const known = { "if-none-match": gzip?.headers.get("etag") ?? "", "accept-encoding": "identity" }
+    expect((await running.get("/", { headers: known })).status).toBe(200)
   })
 
   it("compresses for clients that accept it", async () => {

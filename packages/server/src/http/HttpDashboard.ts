@@ -4,7 +4,9 @@ import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import * as PageFiles from "@nereid/dashboard/PageFiles"
 import { ServeError } from "../error/ServeError.ts"
 import type { DashboardStreams } from "../live/DashboardStreams.ts"
-import type { HttpCall } from "./HttpCall.ts"
+import * as EntityTag from "./EntityTag.ts"
+import { type HttpCall, single } from "./HttpCall.ts"
+import * as HttpCompression from "./HttpCompression.ts"
 import * as HttpLive from "./HttpLive.ts"
 import type { Route } from "./HttpRoute.ts"
 
@@ -15,13 +17,19 @@ export type Dashboard = boolean | { readonly path: `/${string}` }
 export const pathOf = (dashboard: Dashboard): string | undefined =>
   typeof dashboard === "boolean" ? (dashboard ? "/" : undefined) : dashboard.path
 
+export interface HttpDashboard {
+  readonly routes: ReadonlyArray<Route>
+  /** Path of the page, with a slash at its end; undefined without a page. */
+  readonly path: string | undefined
+}
+
 /** Makes the routes; none without a dashboard. */
 export const make = Effect.fnUntraced(function* (
   dashboard: Dashboard,
   streams: DashboardStreams | undefined,
-): Effect.fn.Return<ReadonlyArray<Route>, ServeError> {
+): Effect.fn.Return<HttpDashboard, ServeError> {
   const given = pathOf(dashboard)
-  if (given === undefined) return []
+  if (given === undefined) return { routes: [], path: undefined }
   const path = yield* Effect.fromResult(folderOf(given))
   const files = yield* Effect.tryPromise({
     try: () => PageFiles.read(),
@@ -31,7 +39,7 @@ export const make = Effect.fnUntraced(function* (
   const streamRoutes = streams === undefined ? [] : HttpLive.make(streams, path)
   // Without its last slash, the page would look for its files in the folder above.
   const redirects = path === "/" ? [] : [route(path.slice(0, -1), redirect(path))]
-  return [...routes, ...streamRoutes, ...redirects]
+  return { routes: [...routes, ...streamRoutes, ...redirects], path }
 })
 
 /** The path with a slash at its end. */
@@ -50,26 +58,29 @@ const route = (path: string, handle: Route["handle"]): Route => ({
   handle,
 })
 
+const encodings: ReadonlyArray<HttpCompression.Encoding> = ["identity", "gzip"]
+
 const send =
-  ({ body, compressed, contentType, etag, immutable }: PageFiles.PageFile) =>
+  ({ body, compressed, contentType, etag: tag, immutable }: PageFiles.PageFile) =>
   ({ request, response }: HttpCall): void => {
+    const encoding = HttpCompression.preferred(single(request.headers["accept-encoding"]), encodings)
+    const etag = EntityTag.ofEncoding(tag, encoding)
     const headers = {
       ...PageFiles.headers,
       etag,
       "cache-control": immutable ? "public, max-age=31536000, immutable" : "no-cache",
       vary: "accept-encoding",
     }
-    if (request.headers["if-none-match"] === etag) {
+    if (EntityTag.matches(single(request.headers["if-none-match"]), etag)) {
       response.writeHead(304, headers)
       return void response.end()
     }
-    const isCompressed = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""))
-    const sent = isCompressed ? compressed : body
+    const sent = encoding === "gzip" ? compressed : body
     response.writeHead(200, {
       ...headers,
       "content-type": contentType,
       "content-length": sent.length,
-      ...(isCompressed && { "content-encoding": "gzip" }),
+      ...(encoding === "gzip" && { "content-encoding": encoding }),
     })
     response.end(sent)
   }

@@ -204,7 +204,7 @@ describe("generate", () => {
       const failed = yield* generate(server, "words", '{"TEXT":"a fail"}')
       expect([failed.status, json(failed)]).toEqual([
         500,
-        { error: "Failed to process the request(s) for model instance 'words_0', message: no such word" },
+        { error: "Failed to process the request(s) for model 'words_0', message: no such word" },
       ])
       assert.strictEqual(server.words.description.statistics.failures.CANCELED, 2)
     }),
@@ -335,7 +335,7 @@ describe("generate_stream", () => {
   it.live("C31: a failure as the first response has its status, a later one is an event", () =>
     Effect.gen(function* () {
       const server = yield* harness()
-      const message = "Failed to process the request(s) for model instance 'words_0', message: no such word"
+      const message = "Failed to process the request(s) for model 'words_0', message: no such word"
       const failure = `data: ${JSON.stringify({ error: message })}\n\n`
       const first = yield* generateStream(server, "words", '{"TEXT":"fail a"}')
       assert.deepStrictEqual([first.status, first.headers["content-type"]], [500, sse])

@@ -184,6 +184,21 @@ describe("the response", () => {
   })
 })
 
+it("the streams of the page are in the document where they are served, with the APIs that restrict them", async () => {
+  const restrictions = [{ apis: ["statistics"], key: "admin-key", value: "b" }] as const
+  await using paged = await Server.start([Echo, Half, Words], layers, {
+    http: 0,
+    grpc: false,
+    metrics: false,
+    dashboard: true,
+    restrictedApis: { http: restrictions },
+  })
+  const { paths } = await read(paged.http.port)
+  expect(paths["/live"]?.["get"]).toMatchObject({ security: [{ "header-admin-key": [] }] })
+  expect(paths["/log"]?.["get"]?.["security"]).toBeUndefined()
+  expect(Object.keys((await read()).paths).filter((path) => /^\/(live|log)$/.test(path))).toEqual([])
+})
+
 it("a restricted API names its header as a security scheme, and metadata restricts the document", async () => {
   const restrictions = [
     { apis: ["metadata", "model-config"], key: "user-key", value: "a" },

@@ -1,11 +1,10 @@
 /** GET /openapi.json: the document of OpenApiDocument.ts, with its entity tag, compressed if the client accepts it. */
 import { Result } from "effect"
-import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import * as OpenApiDocument from "../openapi/OpenApiDocument.ts"
-import type { OwnRoute } from "../openapi/RoutePaths.ts"
 import { isClosed } from "../port/HttpExchange.ts"
 import { sendChunks } from "../port/HttpReply.ts"
+import * as EntityTag from "./EntityTag.ts"
 import { single } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
 import type { Route } from "./HttpRoute.ts"
@@ -14,8 +13,8 @@ type Body = Result.Result<Uint8Array, Error>
 
 export const path = "/openapi.json"
 
-export const route = (gateway: Gateway, restrictedApis: RestrictedApis, routes: ReadonlyArray<OwnRoute>): Route => {
-  const document = OpenApiDocument.make(gateway, { restrictedApis, routes })
+export const route = (gateway: Gateway, options: OpenApiDocument.OpenApiOptions): Route => {
+  const document = OpenApiDocument.make(gateway, options)
   const compressed = new WeakMap<OpenApiDocument.OpenApiDocument, Map<string, Promise<Body>>>()
 
   const compress = (whole: OpenApiDocument.OpenApiDocument, encoding: "gzip" | "deflate"): Promise<Body> => {
@@ -33,13 +32,14 @@ export const route = (gateway: Gateway, restrictedApis: RestrictedApis, routes: 
     api: "metadata",
     path: /^\/openapi\.json$/,
     handle: ({ request, response, guard }) =>
-      document((whole) =>
+      document((made) =>
         guard(() => {
           if (isClosed(response)) return
+          const whole = Result.getOrThrowWith(made, (error) => error)
           const encoding = HttpCompression.preferred(single(request.headers["accept-encoding"]))
-          const etag = tagOf(whole, encoding)
+          const etag = EntityTag.ofEncoding(whole.etag, encoding)
           const headers = { etag, "cache-control": "no-cache", vary: "Accept-Encoding" }
-          if (matches(single(request.headers["if-none-match"]), etag)) {
+          if (EntityTag.matches(single(request.headers["if-none-match"]), etag)) {
             response.writeHead(304, headers)
             return void response.end()
           }
@@ -55,11 +55,3 @@ export const route = (gateway: Gateway, restrictedApis: RestrictedApis, routes: 
       ),
   }
 }
-
-/** Each encoding has its tag (RFC 9110, 8.8.3.3). */
-const tagOf = ({ etag }: OpenApiDocument.OpenApiDocument, encoding: string): string =>
-  encoding === "identity" ? etag : etag.replace(/"$/, `-${encoding}"`)
-
-/** Whether a list of tags, weak or not, has this tag (RFC 9110, 13.1.2). */
-const matches = (list: string | undefined, etag: string): boolean =>
-  list !== undefined && (list.trim() === "*" || list.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag))

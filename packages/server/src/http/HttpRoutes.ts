@@ -14,6 +14,7 @@ import { sendEmpty, sendError, sendJson, sendResult, sendText } from "../port/Ht
 import type { Route } from "./HttpRoute.ts"
 import * as HttpModelRoutes from "./HttpModelRoutes.ts"
 import * as HttpOpenApi from "./HttpOpenApi.ts"
+import * as HttpSequences from "./HttpSequences.ts"
 import * as HttpSettings from "./HttpSettings.ts"
 import * as HttpSharedMemory from "./HttpSharedMemory.ts"
 import * as ModelConfiguration from "../gateway/ModelConfiguration.ts"
@@ -24,6 +25,8 @@ const model = "/v2/models/(?<name>[^/]+)(?:/versions/(?<version>[0-9]+))?"
 export interface RoutesOptions extends InferOptions {
   readonly modelRoutes: ReadonlyArray<OwnRoute>
   readonly restrictedApis: RestrictedApis
+  /** Path of the page whose streams the server has, with a slash at its end. */
+  readonly page?: string | undefined
 }
 
 /** All routes. The first matching route handles a request. */
@@ -33,7 +36,8 @@ export const make = (gateway: Gateway, options: RoutesOptions): ReadonlyArray<Ro
   ...information(gateway),
   ...HttpSharedMemory.routes(gateway.sharedMemory, options.maxInputSize),
   ...HttpSettings.routes(gateway, options.maxInputSize),
-  HttpOpenApi.route(gateway, options.restrictedApis, options.modelRoutes),
+  ...HttpSequences.routes(gateway, options.maxInputSize),
+  HttpOpenApi.route(gateway, { ...options, routes: options.modelRoutes }),
   ...HttpModelRoutes.make(gateway, options, options.modelRoutes),
 ]
 

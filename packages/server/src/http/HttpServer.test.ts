@@ -561,11 +561,12 @@ describe("start and stop", () => {
       const gate = yield* Queue.take(started)
       const stopped = yield* Latch.make()
       const stopping = yield* Effect.forkChild(Effect.andThen(stop, stopped.open))
-      yield* Effect.flip(Effect.repeat(send(port, "/v2"), { while: () => true }))
+      // On new connections: those of the global agent stay open while they have requests.
+      yield* Effect.flip(Effect.repeat(send(port, "/v2", { agent: false }), { while: () => true }))
       assert.strictEqual(stopping.pollUnsafe(), undefined)
       yield* Deferred.succeed(gate, undefined)
       const response = yield* Fiber.join(waiting)
-      assert.deepStrictEqual([response.status, response.headers.connection], [200, "close"])
+      assert.deepStrictEqual([response.status, response.headers.connection], [200, "keep-alive"])
       yield* stopped.await
     }),
   )

@@ -73,8 +73,10 @@ export const frontEnd = Effect.fnUntraced(function* (
   const forward = Spans.joining(gateway, forwarded)
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
   const records = yield* CallRecord.make(gateway)
-  const page = yield* HttpDashboard.make(options.dashboard ?? false, options.streams)
-  const routes = [...HttpRoutes.make(gateway, { maxInputSize, forward, modelRoutes, restrictedApis }), ...page]
+  const dashboard = yield* HttpDashboard.make(options.dashboard ?? false, options.streams)
+  const page = options.streams && dashboard.path
+  const protocol = HttpRoutes.make(gateway, { maxInputSize, forward, modelRoutes, restrictedApis, page })
+  const routes = [...protocol, ...dashboard.routes]
   const { memory, limits } = gateway
   const handler = HttpRouter.make(routes, { restrictedApis, browserAccess, records, memory, limits })
   if (cors === undefined) return handler

@@ -47,11 +47,12 @@ export class ModelSampler {
   read(nanos: number): ModelStep | undefined {
     const { description, life } = this.#model
     const counts = countsOf(this.#model)
-    const { busyNanos, oldestNanos } = life.activity()
+    const { busyNanos, oldestNanos, sequences } = life.activity()
     const queue = life.pending()
     const before = this.#counts
     const busy = busyNanos - this.#busyNanos
-    if (queue === 0 && busy === 0 && counts.every((count, index) => count === before[index])) return undefined
+    const live = sequences?.live ?? 0
+    if (queue + busy + live === 0 && counts.every((count, index) => count === before[index])) return undefined
     this.#counts = counts
     this.#busyNanos = busyNanos
     const since = (count: number) => (counts[count] ?? 0) - (before[count] ?? 0)
@@ -74,6 +75,7 @@ export class ModelSampler {
     if (busy > 0) step.busy = Math.round((busy / nanos) * 1000) / 1000
     if (since(Count.hits) > 0) step.hits = since(Count.hits)
     if (since(Count.misses) > 0) step.misses = since(Count.misses)
+    if (live > 0) step.sequences = live
     return step
   }
 

@@ -90,6 +90,30 @@ const paddingGauges: ReadonlyArray<Family> = [
   },
 ]
 
+/** Gauges only for models with sequences. */
+const sequenceGauges: ReadonlyArray<Family> = [
+  {
+    name: "nereid_sequences_live",
+    description: "Sequences that have a slot",
+    value: ({ life }) => life.activity().sequences?.live ?? 0,
+  },
+  {
+    name: "nereid_sequences_backlog",
+    description: "Sequences that wait for a slot",
+    value: ({ life }) => life.activity().sequences?.backlog ?? 0,
+  },
+  {
+    name: "nereid_sequence_age_seconds",
+    description: "Age of the oldest sequence that takes further requests, in seconds",
+    value: ({ life }) => (life.activity().sequences?.oldestNanos ?? 0) / 1e9,
+  },
+  {
+    name: "nereid_sequence_state_bytes",
+    description: "Bytes of the state tensors of all sequences",
+    value: ({ life }) => life.activity().sequences?.stateBytes ?? 0,
+  },
+]
+
 /** Boundaries as shares of the maximum batch size. */
 const fillBoundaries = [0.1, 0.25, 0.5, 0.75, 0.9, 1]
 
@@ -201,7 +225,17 @@ export const register = Effect.fnUntraced(function* (
     const cumulative = `${description}, cumulative, in microseconds`
     addCounter(`nv_inference_${name}_duration_us`, cumulative, () => microseconds(ofAll(statistics)))
   }
-  for (const { name, description, value } of pads(model) ? [...gauges, ...paddingGauges] : gauges) {
+  const { sequences } = model.life.activity()
+  for (const [reason] of Object.entries(sequences?.ended ?? {})) {
+    const count = () => new Map(Object.entries(model.life.activity().sequences?.ended ?? {})).get(reason) ?? 0
+    addCounter("nereid_sequences_ended", "Sequences that are over, by reason", count, labels(model, origin, { reason }))
+  }
+  const gaugesOfModel = [
+    ...gauges,
+    ...(pads(model) ? paddingGauges : []),
+    ...(sequences === undefined ? [] : sequenceGauges),
+  ]
+  for (const { name, description, value } of gaugesOfModel) {
     add(Metric.gauge(name, { description, attributes: labels(model, origin) }), () => ({ value: value(model) }))
   }
   if (model.description.maxBatchSize > 0) {

@@ -174,13 +174,22 @@ describe("options have the name that they have where the model is configured", (
   })
 })
 
-test("a handler is suspected of blocking only if it runs in the thread of the server", () => {
-  const process = { delayMax: 500 }
-  expect(advise({ model: calm, process })[0]).toMatchObject({ model: "m", option: "Worker.layer" })
-  const script = { source: "script", origin: "repository" } as const
-  expect(advise({ model: calm, process, running: script })[0]?.option).toBe("parameters.worker_threads")
-  const [threaded] = advise({ model: calm, process, running: { threaded: true } })
-  expect([threaded?.model, threaded?.option]).toEqual([undefined, "binary tensors"])
+describe("a late event loop", () => {
+  const process = { delayMax: 600 }
+  const computing = (millis: number) => ({ requests: 10, parts: [0, 0, millis * 10_000, 0] as const, batches: [10, 1] })
+
+  test("names a handler that computes long enough to explain it, and no other", () => {
+    expect(advise({ process, model: computing(50) })[0]).toMatchObject({ model: "m", option: "Worker.layer" })
+    const [other] = advise({ process, model: computing(49) })
+    expect([other?.kind, other?.model, other?.option]).toEqual(["event-loop-late", undefined, "binary tensors"])
+  })
+
+  test("names only a handler that runs in the thread of the server", () => {
+    const script = { source: "script", origin: "repository" } as const
+    expect(advise({ process, model: computing(50), running: script })[0]?.option).toBe("parameters.worker_threads")
+    const [threaded] = advise({ process, model: computing(50), running: { threaded: true } })
+    expect([threaded?.model, threaded?.option]).toEqual([undefined, "binary tensors"])
+  })
 })
 
 test("every guide that is recommended exists, with its heading", async () => {

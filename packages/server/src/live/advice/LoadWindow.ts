@@ -41,6 +41,8 @@ export interface ModelWindow extends RunningDetails {
   readonly queueMillis: number
   readonly copyMillis: number
   readonly computeMillis: number
+  /** The largest mean execution of a step in which the event loop was late, in milliseconds; 0 without such steps. */
+  readonly lateComputeMillis: number
   /** 99th percentile of the latency, in milliseconds; 0 without requests. */
   readonly p99: number
 }
@@ -60,8 +62,9 @@ export const make = ({ steps, models, heldLimit }: WindowSource): LoadWindow => 
     weight += millis
     for (const model of step.models) {
       const found = byModel.get(keyOf(model))
-      if (found === undefined) byModel.set(keyOf(model), [{ model, millis }])
-      else found.push({ model, millis })
+      const weighted = { model, millis, isLate: isLate(step) }
+      if (found === undefined) byModel.set(keyOf(model), [weighted])
+      else found.push(weighted)
     }
   }
   return {
@@ -73,15 +76,19 @@ export const make = ({ steps, models, heldLimit }: WindowSource): LoadWindow => 
         : [{ ...running, ...modelWindow(active, steps.length, weight), name: model.name, version: model.version }]
     }),
     delayMax: Math.max(0, ...steps.map(({ process }) => process.delayMax)),
-    lateSteps: steps.filter(({ process }) => process.delayMax >= lateMillis).length,
+    lateSteps: steps.filter(isLate).length,
     heldMax: Math.max(0, ...steps.map(({ process }) => process.held)),
     heldLimit,
   }
 }
 
+const isLate = ({ process }: LiveStep): boolean => process.delayMax >= lateMillis
+
 interface WeightedStep {
   readonly model: ModelStep
   readonly millis: number
+  /** Whether the event loop was late in the step. */
+  readonly isLate: boolean
 }
 
 const keyOf = ({ name, version }: { readonly name: string; readonly version: string }): string => `${name}/${version}`
@@ -128,6 +135,12 @@ const modelWindow = (active: ReadonlyArray<WeightedStep>, steps: number, weight:
     queueMillis: mean(sum(({ parts }) => parts?.[0])),
     copyMillis: mean(sum(({ parts }) => (parts?.[1] ?? 0) + (parts?.[3] ?? 0))),
     computeMillis: mean(sum(({ parts }) => parts?.[2])),
+    lateComputeMillis: Math.max(
+      0,
+      ...active.flatMap(({ isLate, model: { parts, requests = 0 } }) =>
+        isLate && parts !== undefined && requests > 0 ? [parts[2] / requests / 1000] : [],
+      ),
+    ),
     p99: (LatencyHistogram.quantileOf(latency, 0.99) ?? 0) / 1000,
   }
 }

@@ -14,15 +14,15 @@ export const eventLoopLate: ProcessRule = {
     const late = `The event loop was late by up to ${figure(delayMax)} ms, and by more than ${lateMillis} ms in ${lateSteps} of ${steps} seconds.`
     const delay = { name: "delay of the event loop", value: rounded(delayMax), unit: "ms" as const }
     if (suspect === undefined) {
-      const text = `${late} No handler runs in this thread; large JSON bodies are a common cause.`
+      const text = `${late} No handler in this thread computed that long; large JSON bodies and a busy machine are common causes.`
       return { severity: "problem", text, figure: delay, option: "binary tensors", guide: "clients.md" }
     }
-    const { name: model, version, computeMillis, origin } = suspect
+    const { name: model, version, lateComputeMillis, origin } = suspect
     return {
       model,
       version,
       severity: "problem",
-      text: `${late} This handler, which computes ${figure(computeMillis)} ms per request, probably blocks it: run it in a worker.`,
+      text: `${late} This handler, which computed for ${figure(lateComputeMillis)} ms per request then, probably blocks it: run it in a worker.`,
       figure: delay,
       option: origin === "code" ? "Worker.layer" : "parameters.worker_threads",
       guide: "workers.md",
@@ -30,9 +30,9 @@ export const eventLoopLate: ProcessRule = {
   },
 }
 
-/** Whether the handler of a model runs in the thread of the server, and computes. */
-const mayBlock = (model: ModelWindow): boolean =>
-  !model.threaded && (model.source === "code" || model.source === "script") && model.computeMillis >= 1
+/** Whether the handler of a model runs in the thread of the server, and computes long enough to explain the delay. */
+const mayBlock = ({ threaded, source, lateComputeMillis }: ModelWindow): boolean =>
+  !threaded && (source === "code" || source === "script") && lateComputeMillis >= lateMillis / 2
 
 const totalCompute = ({ computeMillis, requests }: ModelWindow): number => computeMillis * requests
 
