@@ -3,6 +3,7 @@ import { Sentiment } from "./sentiment/contract.ts"
 
 export { AddSub, AddSubLive } from "./add-sub/server.ts"
 export { Digits, DigitsLive } from "./digits/server.ts"
+export { Writer, WriterLive } from "./generation/server.ts"
 export { PhotographedDigit, PhotographedDigitLive, Preprocess, PreprocessLive } from "./image/server.ts"
 export {
   Bert,
