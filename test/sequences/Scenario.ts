@@ -1,0 +1,71 @@
+/** Scenarios of sequences as data, which run against this server and against a real Triton. */
+
+export type Id = bigint | string
+
+export type Flags = "" | "S" | "E" | "SE"
+
+export interface Step {
+  readonly id: Id
+  readonly flags: Flags
+  readonly input: number
+  /** The element of OUTPUT, or the message of the error. */
+  readonly expected: number | string
+  readonly rows?: number
+  /** The parameter `timeout`, in microseconds. */
+  readonly timeout?: bigint
+  /** The parameter `sequence_number`. */
+  readonly number?: bigint
+}
+
+/** Models of one INT32 in and out, by what OUTPUT is. */
+export type Behaviour =
+  /** INPUT + START, where READY. */
+  | "flags"
+  /** INPUT + START + END * id, where READY. */
+  | "ids"
+  /** The sum of the inputs so far, by implicit state. */
+  | "state"
+
+export interface Scenario {
+  readonly name: string
+  readonly behaviour: Behaviour
+  /** Fields of `sequence_batching` in addition to controls and states. */
+  readonly fields?: string
+  readonly maxBatchSize: number
+  readonly instances?: number
+  /** Microseconds. Default 5 seconds. */
+  readonly idle?: number
+  /** Requests in slots, and in the backlog, before the first batch is executed. */
+  readonly hold?: readonly [requests: number, backlogged: number]
+  /**
+   * With `hold`, steps are sent without waiting for responses, on one stream. Without it, each step waits for the one
+   * before it, over each transport.
+   */
+  readonly steps: ReadonlyArray<Step>
+  /** Why Triton 2.51 answers otherwise; absent where it does not. */
+  readonly unlikeTriton?: string
+  /** Executions by their batch sizes. */
+  readonly sizes: { readonly [size: number]: number }
+}
+
+/** `step(5n, "S", 1, 2)` */
+export const step = (
+  id: Id,
+  flags: Flags,
+  input: number,
+  expected: number | string,
+  more: Partial<Step> = {},
+): Step => ({
+  id,
+  flags,
+  input,
+  expected,
+  ...more,
+})
+
+/** A whole sequence of these inputs to a model of `flags`. */
+export const whole = (id: Id, inputs: ReadonlyArray<number>): ReadonlyArray<Step> =>
+  inputs.map((input, index) => {
+    const [isStart, isEnd] = [index === 0, index === inputs.length - 1]
+    return step(id, `${isStart ? "S" : ""}${isEnd ? "E" : ""}`, input, input + Number(isStart))
+  })

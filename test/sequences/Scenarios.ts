@@ -1,0 +1,243 @@
+/**
+ * The scenarios of Triton's tests L0_sequence_batcher and L0_dyna_sequence_batcher, by their names there:
+ * https://github.com/triton-inference-server/server/tree/main/qa
+ */
+import { type Scenario, step, whole } from "./Scenario.ts"
+
+const notStarted = (id: string, model = "m") =>
+  `inference request for sequence ${id} to model '${model}' must specify the START flag on the first request of the sequence`
+
+const nine = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+
+/** One step after the other, over each transport. */
+const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): ReadonlyArray<Scenario> => [
+  {
+    name: `simple_sequence, max_batch_size ${maxBatchSize}`,
+    behaviour: "flags",
+    maxBatchSize,
+    steps: whole(5n, nine),
+    sizes: { 1: 9 },
+  },
+  {
+    name: `length1_sequence, max_batch_size ${maxBatchSize}`,
+    behaviour: "flags",
+    maxBatchSize,
+    steps: [step(99n, "SE", 42, 43)],
+    sizes: { 1: 1 },
+  },
+  {
+    name: `no_correlation_id, max_batch_size ${maxBatchSize}`,
+    behaviour: "flags",
+    maxBatchSize,
+    steps: [
+      step(0n, "SE", 1, "inference request to model 'm' must specify a non-zero or non-empty correlation ID"),
+      step("", "SE", 1, "inference request to model 'm' must specify a non-zero or non-empty correlation ID"),
+    ],
+    sizes: {},
+  },
+  {
+    name: `no_sequence_start, max_batch_size ${maxBatchSize}`,
+    behaviour: "flags",
+    maxBatchSize,
+    steps: [step(37469245n, "", 1, notStarted("37469245")), step("text", "E", 1, notStarted("text"))],
+    sizes: {},
+  },
+  {
+    name: `no_sequence_start2, max_batch_size ${maxBatchSize}`,
+    behaviour: "flags",
+    maxBatchSize,
+    steps: [...whole(27n, [1, 2, 3]), step(27n, "", 4, notStarted("27"))],
+    sizes: { 1: 3 },
+  },
+  {
+    name: `no_sequence_end, max_batch_size ${maxBatchSize}`,
+    behaviour: "flags",
+    maxBatchSize,
+    steps: [step(7n, "S", 1, 2), step(7n, "", 2, 2), step(7n, "S", 42, 43), step(7n, "E", 9, 9)],
+    sizes: { 1: 4 },
+  },
+  {
+    name: `ids are numbers or strings, max_batch_size ${maxBatchSize}`,
+    behaviour: "state",
+    maxBatchSize,
+    instances: 2,
+    steps: [
+      step("5", "S", 1, 1),
+      step(5n, "S", 10, 10),
+      step("5", "", 2, 3),
+      step(5n, "E", 20, 30),
+      step("5", "E", 3, 6),
+      step(18446744073709551615n, "S", 1, 1),
+      step(18446744073709551615n, "E", 1, 2),
+    ],
+    sizes: { 1: 7 },
+  },
+  {
+    name: `state begins anew at START, max_batch_size ${maxBatchSize}`,
+    behaviour: "state",
+    maxBatchSize,
+    steps: [step(1n, "S", 1, 1), step(1n, "", 2, 3), step(1n, "S", 5, 5), step(1n, "E", 6, 11), step(1n, "SE", 9, 9)],
+    sizes: { 1: 5 },
+  },
+  {
+    name: `dyna simple_sequence, max_batch_size ${maxBatchSize}`,
+    behaviour: "ids",
+    fields: "oldest { max_candidate_sequences: 6 }",
+    maxBatchSize,
+    steps: [step(5n, "S", 1, 2), step(5n, "", 2, 2), step(5n, "E", 3, 8), step(99n, "SE", 42, 142)],
+    sizes: { 1: 4 },
+  },
+])
+
+const errors: ReadonlyArray<Scenario> = [
+  {
+    name: "batch_size",
+    behaviour: "flags",
+    maxBatchSize: 4,
+    steps: [
+      step(
+        27n,
+        "SE",
+        1,
+        "inference request to model 'm' must specify batch-size 1 due to requirements of sequence batcher",
+        { rows: 2 },
+      ),
+    ],
+    sizes: {},
+  },
+  {
+    name: "corrid_data_type",
+    unlikeTriton: "Triton checks the type of the id since a later version",
+    behaviour: "ids",
+    maxBatchSize: 4,
+    steps: [
+      step(
+        "corrid",
+        "SE",
+        1,
+        "[request id: <id_unknown>] sequence batching control 'CORRID' data-type is 'BYTES', but model 'm' expects 'UINT64'",
+      ),
+    ],
+    sizes: {},
+  },
+]
+
+/** Instances, slots of each, and the name of the test's variant. */
+const layouts = [
+  [1, 4],
+  [2, 2],
+  [4, 1],
+] as const
+
+const [a, b, c, d, e] = [1001n, 1002n, 1003n, 1004n, 1005n]
+
+/** All steps wait before the first batch. */
+const held: ReadonlyArray<Scenario> = layouts.flatMap(([instances, maxBatchSize]): ReadonlyArray<Scenario> => {
+  const base = { behaviour: "flags", maxBatchSize, instances } as const
+  const of = `${instances}×${maxBatchSize}`
+  const sizes = <T>(one: T, two: T, four: T): T => (instances === 1 ? one : instances === 2 ? two : four)
+  return [
+    {
+      ...base,
+      name: `half_batch ${of}`,
+      hold: [8, 0],
+      steps: [...whole(a, [1, 2, 3, 4]), ...whole(b, [0, 9, 5, 13])],
+      sizes: sizes({ 2: 4 }, { 1: 8 }, { 1: 8 }),
+    },
+    {
+      ...base,
+      name: `skip_batch ${of}`,
+      hold: [12, 0],
+      steps: [
+        ...whole(b, [11, 12, 12, 13]),
+        ...whole(d, [1111, 1112, 1112, 1113]),
+        ...whole(a, [1, 3]),
+        ...whole(c, [111, 113]),
+      ],
+      sizes: sizes({ 4: 2, 2: 2 }, { 2: 4, 1: 4 }, { 1: 12 }),
+    },
+    {
+      ...base,
+      name: `full_batch ${of}`,
+      hold: [12, 0],
+      steps: [a, b, c, d].flatMap((id) => whole(id, [1, 2, 3])),
+      sizes: sizes({ 4: 3 }, { 2: 6 }, { 1: 12 }),
+    },
+    {
+      ...base,
+      name: `backlog ${of}`,
+      hold: [12, 0],
+      steps: [a, b, c, d, e].flatMap((id) => whole(id, [1, 2, 3])),
+      sizes: sizes({ 4: 3, 1: 3 }, { 2: 6, 1: 3 }, { 1: 15 }),
+    },
+    {
+      ...base,
+      name: `backlog_same_correlation_id ${of}`,
+      hold: [12, 2],
+      steps: [...[a, b, c, d].flatMap((id) => whole(id, [1, 2, 3])), ...whole(b, [11, 13])],
+      sizes: sizes({ 4: 3, 1: 2 }, { 2: 6, 1: 2 }, { 1: 14 }),
+    },
+  ]
+})
+
+const one = { behaviour: "flags", maxBatchSize: 4 } as const
+
+/** Of one instance with four slots. */
+const heldByOne: ReadonlyArray<Scenario> = [
+  {
+    ...one,
+    name: "backlog_fill",
+    hold: [10, 2],
+    steps: [
+      ...whole(a, [1, 2, 3]),
+      ...whole(b, [11, 13]),
+      ...whole(c, [111, 113]),
+      ...whole(d, [1111, 1112, 1113]),
+      ...whole(e, [11111]),
+      ...whole(1006n, [22222]),
+    ],
+    sizes: { 4: 3 },
+  },
+  {
+    ...one,
+    name: "backlog_same_correlation_id_no_end",
+    hold: [16, 0],
+    steps: [
+      step(a, "S", 1, 2),
+      step(a, "", 3, 3),
+      ...whole(b, [11, 12, 12, 13]),
+      ...whole(c, [111, 112, 112, 113]),
+      ...whole(d, [1111, 1112, 1112, 1113]),
+      step(a, "S", 11, 12),
+      step(a, "E", 13, 13),
+    ],
+    sizes: { 4: 4 },
+  },
+  {
+    ...one,
+    behaviour: "state",
+    name: "states of a batch are those of its sequences",
+    hold: [8, 0],
+    steps: [
+      ...[a, b, c, d].map((id, index) => step(id, "S", index, index)),
+      ...[a, b, c, d].map((id, index) => step(id, "E", 100, 100 + index)),
+    ],
+    sizes: { 4: 2 },
+  },
+  {
+    ...one,
+    behaviour: "ids",
+    fields: "oldest { max_candidate_sequences: 4 preferred_batch_size: 4 max_queue_delay_microseconds: 2000000 }",
+    name: "dyna multi_parallel_sequence",
+    hold: [4, 0],
+    steps: [
+      ...[a, b, c, d].map((id) => step(id, "S", 1, 2)),
+      step(a, "E", 3, 1004),
+      ...[b, c, d].map((id) => step(id, "", 2, 2)),
+      ...[b, c, d].map((id) => step(id, "E", 3, 3 + Number(id))),
+    ],
+    sizes: { 4: 2, 3: 1 },
+  },
+]
+
+export const scenarios: ReadonlyArray<Scenario> = [...sequential, ...errors, ...held, ...heldByOne]

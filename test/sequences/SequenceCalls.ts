@@ -1,0 +1,170 @@
+/** Clients of sequences over HTTP and gRPC, which share no code with the server's front ends. */
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { credentials, Client } from "@grpc/grpc-js"
+import {
+  ModelInferRequestSchema,
+  type ModelInferResponse,
+  ModelInferResponseSchema,
+  ModelStreamInferResponseSchema,
+} from "@nereid/protocol/grpc_service"
+import { Effect } from "effect"
+import type { Step } from "./Scenario.ts"
+
+export interface Ports {
+  readonly http: number
+  readonly grpc: number
+}
+
+/** The element of OUTPUT, or the message of the error. */
+export type Answer = number | string
+
+/** Sends all steps in their order, without waiting. */
+export type Send = (ports: Ports, model: string, steps: ReadonlyArray<Step>) => Promise<ReadonlyArray<Answer>>
+
+const shapeOf = (batches: boolean, rows: number) => (batches ? [rows, 1] : [1])
+
+const body = ({ id, flags, input, rows = 1, timeout, number }: Step, batches: boolean): string => {
+  const parameters = [
+    `"sequence_id":${typeof id === "string" ? JSON.stringify(id) : id}`,
+    `"sequence_start":${flags.includes("S")}`,
+    `"sequence_end":${flags.includes("E")}`,
+    ...(timeout === undefined ? [] : [`"timeout":${timeout}`]),
+    ...(number === undefined ? [] : [`"sequence_number":${number}`]),
+  ]
+  const data = Array<number>(rows).fill(input)
+  const tensor = { name: "INPUT", shape: shapeOf(batches, rows), datatype: "INT32", data }
+  return `{"parameters":{${parameters.join()}},"inputs":[${JSON.stringify(tensor)}]}`
+}
+
+const overHttp =
+  (batches: boolean): Send =>
+  ({ http }, model, steps) =>
+    Promise.all(
+      steps.map(async (step) => {
+        const url = `http://127.0.0.1:${http}/v2/models/${model}/infer`
+        const response = await fetch(url, { method: "POST", body: body(step, batches) })
+        const answer: { readonly error?: string; readonly outputs?: ReadonlyArray<{ readonly data: [number] }> } =
+          JSON.parse(await response.text())
+        return answer.error ?? answer.outputs?.[0]?.data[0] ?? "no output"
+      }),
+    )
+
+const request = ({ id, flags, input, rows = 1, timeout, number }: Step, model: string, batches: boolean) =>
+  toBinary(
+    ModelInferRequestSchema,
+    create(ModelInferRequestSchema, {
+      modelName: model,
+      parameters: {
+        sequence_id: {
+          parameterChoice:
+            typeof id === "string"
+              ? { case: "stringParam", value: id }
+              : { case: "int64Param", value: BigInt.asIntN(64, id) },
+        },
+        sequence_start: { parameterChoice: { case: "boolParam", value: flags.includes("S") } },
+        sequence_end: { parameterChoice: { case: "boolParam", value: flags.includes("E") } },
+        ...(timeout === undefined ? {} : { timeout: { parameterChoice: { case: "int64Param", value: timeout } } }),
+        ...(number === undefined
+          ? {}
+          : { sequence_number: { parameterChoice: { case: "int64Param", value: number } } }),
+      },
+      inputs: [{ name: "INPUT", datatype: "INT32", shape: shapeOf(batches, rows).map(BigInt) }],
+      rawInputContents: [new Uint8Array(Int32Array.from(Array<number>(rows).fill(input)).buffer)],
+    }),
+  )
+
+const output = ({ rawOutputContents, outputs }: ModelInferResponse): Answer => {
+  const [raw] = rawOutputContents
+  return raw === undefined ? (outputs[0]?.contents?.intContents[0] ?? "no output") : Buffer.from(raw).readInt32LE()
+}
+
+const connect = ({ grpc }: Ports) => new Client(`127.0.0.1:${grpc}`, credentials.createInsecure())
+
+const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes)
+
+const overGrpc =
+  (batches: boolean): Send =>
+  async (ports, model, steps) => {
+    const client = connect(ports)
+    const answers = await Promise.all(
+      steps.map(
+        (step) =>
+          new Promise<Answer>((resolve) =>
+            client.makeUnaryRequest(
+              "/inference.GRPCInferenceService/ModelInfer",
+              asBuffer,
+              (bytes) => fromBinary(ModelInferResponseSchema, bytes),
+              request(step, model, batches),
+              (error, response) => resolve(response === undefined ? (error?.details ?? "no answer") : output(response)),
+            ),
+          ),
+      ),
+    )
+    client.close()
+    return answers
+  }
+
+/** Responses arrive in the order of their requests. */
+export const overStream =
+  (batches: boolean): Send =>
+  (ports, model, steps) =>
+    new Promise((resolve, reject) => {
+      const client = connect(ports)
+      const answers: Array<Answer> = []
+      const stream = client.makeBidiStreamRequest(
+        "/inference.GRPCInferenceService/ModelStreamInfer",
+        asBuffer,
+        (bytes) => fromBinary(ModelStreamInferResponseSchema, bytes),
+      )
+      stream.on("data", ({ errorMessage, inferResponse }: ReturnType<typeof empty>) =>
+        answers.push(inferResponse === undefined || errorMessage !== "" ? errorMessage : output(inferResponse)),
+      )
+      stream.on("error", reject)
+      stream.on("end", () => {
+        client.close()
+        resolve(answers)
+      })
+      for (const step of steps) stream.write(request(step, model, batches))
+      stream.end()
+    })
+
+const empty = () => create(ModelStreamInferResponseSchema)
+
+export const transports = (maxBatchSize: number): ReadonlyArray<readonly [name: string, send: Send]> => [
+  ["HTTP", overHttp(maxBatchSize > 0)],
+  ["gRPC", overGrpc(maxBatchSize > 0)],
+  ["gRPC stream", overStream(maxBatchSize > 0)],
+]
+
+/** Executions by their batch sizes. */
+export const sizes = async ({ http }: Ports, model: string): Promise<Readonly<Record<string, number>>> => {
+  const response = await fetch(`http://127.0.0.1:${http}/v2/models/${model}/stats`)
+  const answer: {
+    readonly model_stats: ReadonlyArray<{
+      readonly batch_stats: ReadonlyArray<{
+        readonly batch_size: number
+        readonly compute_infer: { readonly count: number }
+      }>
+    }>
+  } = JSON.parse(await response.text())
+  const [stats] = answer.model_stats
+  return Object.fromEntries((stats?.batch_stats ?? []).map((batch) => [batch.batch_size, batch.compute_infer.count]))
+}
+
+/** A GET, or a POST with this body. */
+export const http = (ports: Pick<Ports, "http">, path: string, body?: string) =>
+  Effect.promise(async () => {
+    const response = await fetch(
+      `http://127.0.0.1:${ports.http}${path}`,
+      body === undefined ? {} : { method: "POST", body },
+    )
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  })
+
+/** The value of a metric of the only model, or of the first line with these labels. */
+export const metric = (ports: { readonly metrics: number }, name: string, labels = "") =>
+  Effect.promise(async () => {
+    const text = await (await fetch(`http://127.0.0.1:${ports.metrics}/metrics`)).text()
+    const line = text.split("\n").find((line) => line.startsWith(`${name}{`) && line.includes(labels))
+    return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(" ")))
+  })
