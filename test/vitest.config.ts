@@ -1,18 +1,61 @@
+/**
+ * Settings of the tests. `npm test` runs the projects "shared-process" and "own-process"; `npm run test:page` and
+ * `npm run test:slow` run those of their names. Given a file, vitest finds it in any of them.
+ */
+import { join } from "node:path"
 import { defineConfig } from "vitest/config"
+
+const root = join(import.meta.dirname, "..")
+
+// Halves the time in which programs and worker threads of the tests start: they load code that is compiled already.
+process.env["NODE_COMPILE_CACHE"] ??= join(root, "node_modules/.cache/compile")
+
+/** The dashboard in a browser. */
+const page = ["test/dashboard/*.test.ts"]
+
+/** Each takes longer than half a minute by nature: load for some time, or many restarts. */
+const slow = [
+  "test/bench/bench.test.ts",
+  "test/hard/hard.test.ts",
+  "test/model-repository-soak.test.ts",
+  "test/watch.test.ts",
+]
+
+/** Tests of packages that count what their whole process has: metrics, threads. */
+const counting = ["packages/server/src/metrics/*.test.ts", "packages/repository/src/Repository.test.ts"]
+
+const installed = "**/node_modules/**"
 
 export default defineConfig({
   test: {
-    root: new URL("..", import.meta.url).pathname,
-    include: [
-      "packages/*/src/**/*.test.ts",
-      "packages/dashboard/page/**/*.test.ts",
-      "examples/**/*.test.ts",
-      "test/**/*.test.ts",
-      "docs/site/*.test.ts",
-    ],
-    testTimeout: 30_000,
-    // Some suites start several servers with dozens of models, and the machine may be busy with others.
+    root,
+    // Tests start servers with dozens of models, and the machine may be busy with other work. They wait for events, so
+    // these times pass only if one does not happen.
+    testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
     maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "shared-process",
+          include: ["packages/*/src/**/*.test.ts", "packages/dashboard/page/**/*.test.ts"],
+          exclude: [installed, ...counting],
+          // Most files take longer to load Effect than to run.
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "own-process",
+          include: ["examples/**/*.test.ts", "test/**/*.test.ts", "docs/site/*.test.ts", ...counting],
+          exclude: [installed, ...page, ...slow],
+        },
+      },
+      { extends: true, test: { name: "page", include: page } },
+      { extends: true, test: { name: "slow", include: slow } },
+    ],
   },
 })
