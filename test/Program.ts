@@ -1,4 +1,4 @@
-/** A program as a user starts it: a child process whose output is read, on the Node that runs the tests. */
+/** A program as a user starts it: a child process whose output is read, on the Node that runs the tests by default. */
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process"
 import { createServer } from "node:net"
 import { join } from "node:path"
@@ -23,9 +23,14 @@ export class Program {
   readonly #waiting: Array<() => void> = []
   readonly ended: Promise<Ended>
 
-  /** `variables`: additional environment variables. */
-  constructor(args: ReadonlyArray<string>, variables: NodeJS.ProcessEnv = {}, cwd = root) {
-    this.#process = spawn(process.execPath, [...args], {
+  /** `variables`: additional environment variables. `file`: another program than Node. */
+  constructor(
+    args: ReadonlyArray<string>,
+    variables: NodeJS.ProcessEnv = {},
+    cwd = root,
+    file: string = process.execPath,
+  ) {
+    this.#process = spawn(file, [...args], {
       cwd,
       env: { ...environment, ...variables },
       stdio: ["ignore", "pipe", "pipe"],

@@ -55,14 +55,17 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
     "model",
     "contract",
     "batch",
+    "limiter",
     "instance",
     "metrics",
+    "transfer",
     "running",
     "configuration",
     "openapi",
     "call",
     // Execution.
     "scheduler",
+    "sequence",
     "cache",
     "provide",
     "handler",
@@ -108,7 +111,17 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 /** The folders of core that execute models. A client, a contract and a load generator work without them. */
-const engine = ["scheduler", "cache", "provide", "handler", "ensemble", "lifecycle", "simulation", "testing"]
+const engine = [
+  "scheduler",
+  "sequence",
+  "cache",
+  "provide",
+  "handler",
+  "ensemble",
+  "lifecycle",
+  "simulation",
+  "testing",
+]
 
 const withoutEngine = ["client", "bench"]
 

@@ -78,7 +78,7 @@ const clientBundle: Expected = {
     "core/tensor",
     "core/wire",
   ],
-  kilobytes: 200,
+  kilobytes: 215,
 }
 
 /** The folders of core that execute models. */

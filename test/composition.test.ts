@@ -134,7 +134,7 @@ describe("a chain of models", () => {
     const inside = new Promise<void>((resolve) => (entered = resolve))
     const outside = new Promise<void>((resolve) => (left = resolve))
     await using chain = await Client.connect(Chain, { url: `grpc://127.0.0.1:${server.grpc.port}` })
-    const response = chain.infer({ x: 999 }, { timeout: "100 millis" })
+    const response = chain.infer({ x: 999 }, { timeout: "1 second" })
     await inside
     await expect(response).rejects.toMatchObject({ _tag: "DeadlineExceeded" })
     await outside

@@ -11,7 +11,7 @@ beforeAll(async () => {
   server = nereid("serve", "examples/models.ts", "--http-port=0", "--grpc-port=0", "--metrics-port=0")
   http = `http://localhost:${(await server.match(/HTTPService at .*:(\d+)/))[1]}`
   grpc = `grpc://localhost:${(await server.match(/GRPCInferenceService at .*:(\d+)/))[1]}`
-  await server.match(/Try:(\n.*){10}\n/)
+  await server.match(/Try:(\n.*){11}\n/)
 })
 
 afterAll(() => server[Symbol.asyncDispose]())
@@ -40,6 +40,17 @@ it("digits recognises its pictures from files, over gRPC and HTTP", async () => 
   const some = ["examples/digits/pictures/7-9000.png", "examples/digits/pictures/3-9007.png"]
   const responses = await run("examples/digits/client.ts", `--url=${grpc}`, ...some)
   expect(responses.split("\n").toSorted()).toEqual(printed("examples/digits/README.md").split("\n").toSorted())
+})
+
+it("generation prints what its README says, over gRPC and HTTP", async () => {
+  const prompts = ["Ada was a baker", "Hugo was a painter"]
+  for (const url of [grpc, http]) {
+    const stories = await run("examples/generation/client.ts", `--url=${url}`, ...prompts)
+    expect(stories.split("\n").toSorted()).toEqual(printed("examples/generation/README.md").split("\n").toSorted())
+    expect(await run("examples/generation/client.ts", `--url=${url}`, "Ada was a baker")).toBe(
+      `${stories.split("\n").find((story) => story.startsWith("Ada"))}\n`,
+    )
+  }
 })
 
 it("image reads its photographs from files, over gRPC and HTTP", async () => {
@@ -78,11 +89,13 @@ it.skipIf(!hasCurl)("each curl line of the start works as it is printed", async 
     .split("\n")
     .slice(1)
     .filter((line) => line !== "")
-  expect(lines).toHaveLength(10)
+  expect(lines).toHaveLength(11)
   for (const line of lines) {
     const response = await shell(line)
     if (line.includes("/generate_stream")) {
-      const about = { model_name: "words", model_version: "1", WORD: expect.any(String) }
+      const about = line.includes("/words/")
+        ? { model_name: "words", model_version: "1", WORD: expect.any(String) }
+        : { model_name: "writer", model_version: "1", CHARACTER: expect.any(String) }
       for (const event of response.trimEnd().split("\n\n")) {
         expect(JSON.parse(event.replace(/^data: /, ""))).toEqual(about)
       }

@@ -108,25 +108,80 @@ const record = (outputs: Outputs) =>
 
 const results = (outputs: Outputs) => `requests.map(({ inputs: { TEXT } }) => Result.succeed(${record(outputs)}))`
 
+/** The code of outputs and a state. */
+const withState = (state: string) => (outputs: Outputs) => `{ outputs: ${record(outputs)}, state: { LAST: ${state} } }`
+
+/** Each sequence has a handler. */
+const perSequence = Object.fromEntries(
+  Object.entries(resultForms).map(([name, form]): [string, Form] => [
+    name,
+    (parameter, value) => `() => ${form(parameter, value)}`,
+  ]),
+)
+
+const sequenceVariants = [
+  {
+    variant: "sequence",
+    model: "ShoutOn",
+    forms: resultForms,
+    mistakes: mistakesOfSamples,
+    parameter: "{ TEXT }",
+    value: withState("scores"),
+  },
+  {
+    variant: "sequenceBatch",
+    model: "ShoutOn",
+    forms: resultForms,
+    mistakes: mistakesOfBatches,
+    parameter: "{ TEXT }",
+    value: withState("scoresOf(TEXT.shape)"),
+  },
+  {
+    variant: "iterate",
+    model: "Shout, iteration",
+    forms: resultForms,
+    mistakes: mistakesOfBatches,
+    parameter: "{ TEXT }",
+    value: (outputs: Outputs) =>
+      `{ outputs: ${record(outputs)}, state: { LAST: scoresOf(TEXT.shape) }, isDone: [true] }`,
+  },
+  {
+    variant: "sequenceStream",
+    model: "ShoutOn",
+    forms: responses,
+    mistakes: mistakesOfSamples,
+    parameter: "{ TEXT }",
+    value: withState("scores"),
+  },
+  {
+    variant: "perSequence",
+    model: "ShoutAlone",
+    forms: perSequence,
+    mistakes: mistakesOfSamples,
+    parameter: "{ TEXT }",
+    value: record,
+  },
+]
+
 const variants = [
   { variant: "each", forms: resultForms, mistakes: mistakesOfSamples, parameter: "{ TEXT }", value: record },
   { variant: "batch", forms: resultForms, mistakes: mistakesOfBatches, parameter: "{ TEXT }", value: record },
   { variant: "requests", forms: resultForms, mistakes: mistakesOfBatches, parameter: "requests", value: results },
   { variant: "stream", forms: responses, mistakes: mistakesOfSamples, parameter: "{ TEXT }", value: record },
-]
+].map((variant) => ({ ...variant, model: "Shout" }))
 
 const imports = [
   `import { Model } from "@nereid/core"`,
   `import { Effect, Result, Stream } from "effect"`,
-  `import { integers, integersOf, matrix, moodsOf, scores, scoresOf, Shout, Weights } from "../fixtures/messages/models.ts"`,
+  `import { integers, integersOf, iteration, matrix, moodsOf, scores, scoresOf, Shout, ShoutAlone, ShoutOn, Weights } from "../fixtures/messages/models.ts"`,
 ]
 
 /** One line of code each. */
-const generated = variants.flatMap(({ variant, forms, mistakes, parameter, value }) =>
+const generated = [...variants, ...sequenceVariants].flatMap(({ variant, model, forms, mistakes, parameter, value }) =>
   Object.entries(forms).flatMap(([form, code]) =>
     Object.entries(mistakes).map(([mistake, { outputs, expected }]) => ({
       title: `Model.${variant}, ${form}: ${mistake}`,
-      line: `Model.${variant}(Shout, ${code(parameter, value(outputs))})`,
+      line: `Model.${variant}(${model}, ${code(parameter, value(outputs))})`,
       expected,
     })),
   ),

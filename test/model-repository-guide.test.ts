@@ -23,6 +23,11 @@ it("serves what is in the directory", async () => {
     `model_transaction_policy { decoupled: true }
     input { name: "UP_TO" data_type: TYPE_INT32 dims: 1 } output { name: "NUMBER" data_type: TYPE_INT32 dims: 1 }`,
   )
+  models.write(
+    "sums/config.pbtxt",
+    `max_batch_size: 4 sequence_batching { oldest {} }
+    input { name: "X" data_type: TYPE_FP32 dims: 1 } output { name: "SUM" data_type: TYPE_FP32 dims: 1 }`,
+  )
   const [, ensemble = ""] = /^```\n(platform: "ensemble"\n[^]*?)^```/m.exec(readFileSync(guidePath, "utf8")) ?? []
   models.adding("one", 1, 1)
   models.adding("two", 1, 2)
@@ -36,6 +41,7 @@ it("serves what is in the directory", async () => {
     { name: "one", version: "1", state: "READY", reason: "" },
     { name: "resnet", version: "2", state: "READY", reason: "" },
     { name: "shout", version: "1", state: "READY", reason: "" },
+    { name: "sums", version: "1", state: "READY", reason: "" },
     { name: "three", version: "1", state: "READY", reason: "" },
     { name: "twice", version: "1", state: "READY", reason: "" },
     { name: "two", version: "1", state: "READY", reason: "" },
@@ -54,6 +60,18 @@ it("serves what is in the directory", async () => {
   const counting = `http://localhost:${server.http.port}/v2/models/count/generate_stream`
   const numbers = await fetch(counting, { method: "POST", body: '{ "UP_TO": 3 }' })
   expect((await numbers.text()).match(/"NUMBER":\d+/g)).toEqual(['"NUMBER":1', '"NUMBER":2', '"NUMBER":3'])
+  const add = async (value: number, flags: object) => {
+    const response = await fetch(`http://localhost:${server.http.port}/v2/models/sums/infer`, {
+      method: "POST",
+      body: JSON.stringify({
+        parameters: { sequence_id: 7, ...flags },
+        inputs: [{ name: "X", datatype: "FP32", shape: [1, 1], data: [value] }],
+      }),
+    })
+    return response.json()
+  }
+  expect(await add(1, { sequence_start: true })).toMatchObject({ outputs: [{ data: [1] }] })
+  expect(await add(2, { sequence_end: true })).toMatchObject({ outputs: [{ data: [3] }] })
   const zero = JSON.stringify({ inputs: [{ name: "X", datatype: "FP32", shape: [1, 1], data: [0] }] })
   const pending = await fetch(`http://localhost:${server.http.port}/v2/models/three/infer`, {
     method: "POST",

@@ -198,6 +198,19 @@ it("ends with 1, the table and the reasons where a model cannot be loaded; and w
   expect(absent).toMatchObject({ code: 1, output: expect.stringContaining("cannot read /no/such/directory") })
 })
 
+// A12.rate-limiter.exit@command
+it("ends with 1 and the reason where the limits of a resource prevent the executions of a model", async () => {
+  const models = await repository()
+  models.adding("limited", 1, 1, 'instance_group { rate_limiter { resources { name: "R" count: 4 } } }')
+  const flags = ["--rate-limit=EXECUTION_COUNT", "--rate-limit-resource=R:3", `--model-repository=${models.path}`]
+  const failed = await nereid("serve", ...anyPort, ...flags).ended
+  expect(failed.code).toBe(1)
+  expect(failed.output).toMatch(/^limited +1 +UNAVAILABLE$/m)
+  const reason =
+    'Resource count for "R" is limited to 3 which will prevent scheduling of one or more model instances, the minimum required count is 4'
+  expect(failed.output).toContain(`  limited: version 1 is at UNAVAILABLE state: Invalid argument: ${reason};`)
+})
+
 it("a model in code may load another one as it begins, whatever is loaded at the same time", async () => {
   const models = await repository()
   const [X, Y] = ["X", "Y"].map((name) => `{ name: "${name}" data_type: TYPE_FP32 dims: 1 }`)

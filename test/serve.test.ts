@@ -275,8 +275,8 @@ it("lists its flags in groups, with --help", async () => {
 })
 
 it("refuses flags that would change what is served", async () => {
-  const { code, output } = await nereid("serve", "examples/models.ts", "--rate-limit=execution_count").ended
-  expect(output).toContain("--rate-limit=execution_count is not supported: rate limiting is not implemented")
+  const { code, output } = await nereid("serve", "examples/models.ts", "--reuse-http-port=true").ended
+  expect(output).toContain("--reuse-http-port=true is not supported: servers cannot share a port")
   expect(code).toBe(1)
 })
 

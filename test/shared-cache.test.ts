@@ -73,3 +73,30 @@ it("share responses of equal models over both transports, and none after the fil
   expect(await other.http.load("m")).toBe(undefined)
   expect([await other.http.infer("m", 10), await one.http.infer("m", 10)]).toEqual([13, 11])
 })
+
+it("Server.start passes the cache settings of its layer to the repository, also for later loads", async () => {
+  const shared = memory()
+  const stored = await scoped(repository)
+  write(stored)
+  const layer = Layer.mergeAll(
+    Repository.layer({ directories: [stored.path], control: "explicit", load: ["*"] }),
+    Layer.succeed(CacheSettings, { shared }),
+  )
+  const start = async () => {
+    const server = await Server.start([], layer, { http: anywhere, grpc: anywhere, metrics: false })
+    onTestFinished(server.stop)
+    const ports = { http: server.http.port, grpc: server.grpc.port }
+    return {
+      http: await scoped(RepositoryClient.make.HTTP(ports)),
+      grpc: await scoped(RepositoryClient.make.gRPC(ports)),
+    }
+  }
+  const [one, other] = [await start(), await start()]
+  const first = await one.http.infer("m", 30)
+  expect([await other.http.infer("m", 30), await other.grpc.infer("m", 30)]).toEqual([first, first])
+  write(stored, `${counting}\n\n`)
+  expect([await one.http.load("m"), await other.grpc.load("m")]).toEqual([undefined, undefined])
+  const second = await one.grpc.infer("m", 30)
+  expect(second).not.toBe(first)
+  expect(await other.http.infer("m", 30)).toBe(second)
+})

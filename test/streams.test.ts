@@ -40,6 +40,18 @@ const MirrorLive = Model.each(Mirror, (sample) => sample)
 const MirrorsLive = Model.stream(Mirrors, (sample) => [sample, sample])
 const HalvesLive = Model.stream(Halves, () => [{ y: Tensor.make("BF16", [1], Uint16Array.of(1)) }])
 
+class Rows extends Model.Service<Rows>()("rows", {
+  inputs: { x: Tensor.FP32(2) },
+  outputs: { y: Tensor.FP32(2) },
+  maxBatchSize: 4,
+}) {}
+
+/** All rows of the request, then each by itself. */
+const RowsLive = Model.streamBatch(Rows, function* ({ x }, { rows }) {
+  yield { y: x }
+  for (let row = 0; row < rows; row++) yield { y: Tensor.make("FP32", [1, 2], x.data.slice(row * 2, row * 2 + 2)) }
+})
+
 /** How far the count has come, and how often it has ended. */
 const seen = { made: 0, ended: 0 }
 let ended = () => {}
@@ -71,8 +83,8 @@ const TwiceLive = Model.each(Twice, ({ x }) => ({ y: x * 2 }))
 const anywhere = { host: "127.0.0.1", port: 0 } as const
 const start = () =>
   Server.start(
-    [Count, Twice, Mirror, Mirrors, Halves],
-    Layer.mergeAll(CountLive, TwiceLive, MirrorLive, MirrorsLive, HalvesLive),
+    [Count, Twice, Mirror, Mirrors, Halves, Rows],
+    Layer.mergeAll(CountLive, TwiceLive, MirrorLive, MirrorsLive, HalvesLive, RowsLive),
     { http: anywhere, grpc: anywhere, metrics: false },
   )
 let server: Awaited<ReturnType<typeof start>>
@@ -101,6 +113,32 @@ describe.each(["grpc", "http"] as const)("the typed client over %s", (protocol) 
     const sizes: Array<number> = []
     for await (const { PAD } of count.stream({ TO: 3, SIZE: 300_000 })) sizes.push(PAD.data.length)
     expect(sizes).toEqual([300_000, 300_000, 300_000])
+  })
+
+  it("sends several rows in one request, and reads responses of any number of rows", async () => {
+    await using rows = await Client.connect(Rows, { url: url() })
+    const x = Tensor.make("FP32", [2, 2], Float32Array.of(1, 2, 3, 4))
+    const shown = ({ y }: { readonly y: { readonly shape: ReadonlyArray<number>; readonly data: Float32Array } }) => [
+      [...y.shape],
+      [...y.data],
+    ]
+    const expected = [
+      [
+        [2, 2],
+        [1, 2, 3, 4],
+      ],
+      [
+        [1, 2],
+        [1, 2],
+      ],
+      [
+        [1, 2],
+        [3, 4],
+      ],
+    ]
+    expect((await Array.fromAsync(rows.streamBatch({ x }))).map(shown)).toEqual(expected)
+    const answers = await Array.fromAsync(rows.withParameters.streamBatch({ x }))
+    expect(answers.map(({ outputs }) => shown(outputs))).toEqual(expected)
   })
 
   it("reads the one response of a model that answers once", async () => {
@@ -156,7 +194,7 @@ describe.each(["grpc", "http"] as const)("the typed client over %s", (protocol) 
   it("ends with DeadlineExceeded when its time is over, and the model with it", async () => {
     await using count = await connect()
     const gone = whenEnded()
-    await expect(numbers(count.stream({ TO: 1, THEN: "nothing" }, { timeout: "100 millis" }))).rejects.toMatchObject({
+    await expect(numbers(count.stream({ TO: 1, THEN: "nothing" }, { timeout: "1 second" }))).rejects.toMatchObject({
       _tag: "DeadlineExceeded",
     })
     await gone

@@ -23,4 +23,5 @@ export const codes: { readonly [T in Tag]: { readonly http: number; readonly grp
   RegionExists: { http: 400, grpc: 6 },
   // Triton's is 500.
   RegionFailed: { http: 400, grpc: 13 },
+  SequenceNotFound: { http: 400, grpc: 3 },
 }

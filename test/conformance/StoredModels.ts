@@ -235,7 +235,7 @@ const ensembles: ReadonlyArray<Stored> = [
 ]
 
 /** X FP32[1] → Y = X and the version, of the versions 1, 2, 3 and 10. */
-const versioned: Readonly<Record<string, string>> = {
+export const versioned: Readonly<Record<string, string>> = {
   latest: "",
   latest_two: "version_policy { latest { num_versions: 2 } }",
   all_versions: "version_policy: { all {} }",
@@ -244,14 +244,11 @@ const versioned: Readonly<Record<string, string>> = {
 
 export const versions = [1, 2, 3, 10]
 
+/** The models that load, without those that have several versions. */
+export const stored: ReadonlyArray<Stored> = [...ready, ...answers, ...ensembles, ...storedEnsembles, ...scheduled]
+
 const write = (fixture: RepositoryFixture): void => {
-  for (const { name, file, at = "1/model.onnx", config, more = {} } of [
-    ...ready,
-    ...answers,
-    ...ensembles,
-    ...storedEnsembles,
-    ...scheduled,
-  ]) {
+  for (const { name, file, at = "1/model.onnx", config, more = {} } of stored) {
     fixture.write(`${name}/${at}`, file)
     if (config !== undefined) fixture.write(`${name}/config.pbtxt`, config)
     for (const [path, content] of Object.entries(more)) fixture.write(`${name}/${path}`, content)
@@ -280,10 +277,7 @@ const addingOne = (amount: number): Uint8Array =>
     initializers: [initializer("AMOUNT", "FP32", [1], Float32Array.of(amount))],
   })
 
-const load = [
-  ...[...ready, ...answers, ...ensembles, ...storedEnsembles, ...scheduled].map(({ name }) => name),
-  ...[versioned, broken, configs].flatMap((table) => Object.keys(table)),
-]
+const load = [...stored.map(({ name }) => name), ...[versioned, broken, configs].flatMap((table) => Object.keys(table))]
 
 /** All but `idle` are loaded at the start; callers may load and unload. */
 export const layer = Layer.unwrap(

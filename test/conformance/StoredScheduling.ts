@@ -319,7 +319,7 @@ export const misscheduled: Readonly<Record<string, BrokenModel>> = {
     config: `${tensors} ${warmUpConfig(`${fp32} random_data: true`)}`,
     files: script("() => { throw new Error('no weights') }"),
     reason:
-      "failed to run warmup sample 'w': Failed to process the request(s) for model instance 'warm_up_that_fails_0_0', message: no weights; ",
+      "failed to run warmup sample 'w': Failed to process the request(s) for model 'warm_up_that_fails_0_0', message: no weights; ",
     ...whole,
     proves: ["A11.warm-up.failure"],
   },

@@ -236,11 +236,6 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
     isUnreadable: true,
     proves: ["A11.batching.ordering.levels"],
   },
-  sequences: {
-    config: "max_batch_size: 4 sequence_batching {}",
-    reason: "sequence batching is not supported",
-    proves: ["A11.sequence"],
-  },
   execution_mode: {
     config: 'parameters { key: "execution_mode" value { string_value: "2" } }',
     reason: "parameter 'execution_mode' must be an integer from 0 to 1, but '2' was given",

@@ -12,7 +12,7 @@ export interface Attack {
   readonly name: string
   /** Time of a whole run, in seconds. A short one has one second. */
   readonly seconds: number
-  /** The test of `npm test` that does the same for a shorter time, if there is one. */
+  /** The test that does the same for a shorter time, if there is one. */
   readonly shortTest?: string
   readonly start: () => Promise<Target>
   /** Returns the result as a cell of the table. Throws if the server fails, or `Skipped`. */

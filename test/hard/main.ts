@@ -1,5 +1,5 @@
 /**
- * Attacks a server for longer than `npm test` may take, each time with a server of its own. Prints a table, and exits
+ * Attacks a server for longer than a test may take, each time with a server of its own. Prints a table, and exits
  * with 1 if the server fails.
  *
  *   npm run test:hard                          all attacks, for their whole time: about an hour and a half

@@ -142,7 +142,7 @@ const failures: ReadonlyArray<InferCase> = [
     request: { model: "fail", inputs: [tensor("TAG", "BYTES", [1], ["other"])] },
     expected: {
       tag: "ExecutionFailed",
-      error: `Failed to process the request(s) for model instance 'fail_0', message: ${failure}`,
+      error: `Failed to process the request(s) for model 'fail_0', message: ${failure}`,
     },
   },
 ]

@@ -79,7 +79,7 @@ const failures: ReadonlyArray<InferCase> = [
     "throws",
     "throw",
     "ExecutionFailed",
-    "Failed to process the request(s) for model instance 'failing_0', message: as it was asked",
+    "Failed to process the request(s) for model 'failing_0', message: as it was asked",
     "A12.script.exception",
   ),
   failing("answers by an error", "return", "ExecutionFailed", "as it was asked", "A12.script.error"),
