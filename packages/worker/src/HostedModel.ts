@@ -90,14 +90,15 @@ export class HostedModel {
   }
 
   #request(
-    { inputs, remaining, ...request }: RequestMessage,
+    { inputs, remaining, sequence, ...request }: RequestMessage,
     buffer: ArrayBuffer,
     batch: number,
     running: RunningBatch,
   ): Request {
     const deadline = remaining === undefined ? undefined : MonotonicTime.millis() + remaining
     const tensors = inputs.map((tensor) => tensor && unpack(buffer, tensor))
-    const decoded = { ...request, inputs: tensors, deadline }
+    const position = sequence && { ...sequence, state: stateless }
+    const decoded = { ...request, inputs: tensors, deadline, ...(position && { sequence: position }) }
     return this.#model.calls.decoupled ? { ...decoded, emit: this.#emit(batch, running) } : decoded
   }
 
@@ -147,7 +148,19 @@ const refused = (failure: Failure): OutcomeMessage => {
   return { _tag: "Refused", tag, message, unrecoverable, retryAfter: retryAfter(failure) }
 }
 
-const packed = (writer: TensorBufferWriter, { outputs, parameters }: Response): ResponseMessage => ({
+const packed = (
+  writer: TensorBufferWriter,
+  { outputs, parameters, isRescheduled = false }: Response,
+): ResponseMessage => ({
   outputs: outputs.map((tensor) => tensor && writer.add(tensor)),
   parameters,
+  isRescheduled,
 })
+
+/** The state of a sequence is among the inputs and outputs: the main thread keeps it. */
+const stateless: NonNullable<Request["sequence"]>["state"] = {
+  tensors: undefined,
+  keep: () => true,
+  value: undefined,
+  onEnd: undefined,
+}

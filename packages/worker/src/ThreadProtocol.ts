@@ -3,7 +3,7 @@
  */
 import type { FamilySpec } from "@nereid/core/internal/metrics/MetricFamily"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
-import type { Parameters } from "@nereid/core/internal/request/Request"
+import type { Parameters, Request } from "@nereid/core/internal/request/Request"
 import type { TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import type { PackedTensor } from "./TensorBuffer.ts"
 
@@ -19,6 +19,9 @@ export interface ThreadStart {
 /** A tensor of the model, as far as both sides must agree. */
 export type SpecMessage = Pick<TensorSpec, "name" | "datatype" | "dims" | "optional">
 
+/** The place of a request in its sequence. The state is among the inputs. */
+export type SequenceMessage = Pick<NonNullable<Request["sequence"]>, "id" | "isStart" | "isEnd" | "isReady">
+
 export interface RequestMessage {
   readonly id: string
   /** Tensors by position in the signature's inputs. */
@@ -28,11 +31,14 @@ export interface RequestMessage {
   /** Milliseconds until its deadline: the clocks of both sides need not agree. */
   readonly remaining: number | undefined
   readonly requestedOutputs: ReadonlyArray<string>
+  /** Undefined for a model without sequences. */
+  readonly sequence: SequenceMessage | undefined
 }
 
 export interface ResponseMessage {
   readonly outputs: ReadonlyArray<PackedTensor | undefined>
   readonly parameters: Parameters
+  readonly isRescheduled: boolean
 }
 
 export type OutcomeMessage =

@@ -124,8 +124,8 @@ describe("a handler in a thread", () => {
           "a",
           "InvalidRequest: it is InvalidRequest",
           "QueueFull: it is QueueFull",
-          "ExecutionFailed: Failed to process the request(s) for model instance 'command_0', message: Strange",
-          "ExecutionFailed: Failed to process the request(s) for model instance 'command_0', message: a bug",
+          "ExecutionFailed: Failed to process the request(s) for model 'command_0', message: Strange",
+          "ExecutionFailed: Failed to process the request(s) for model 'command_0', message: a bug",
           "b",
         ],
       )

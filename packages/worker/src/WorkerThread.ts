@@ -18,7 +18,14 @@ import { difference } from "./ModuleCheck.ts"
 import { TensorBufferWriter, unpack } from "./TensorBuffer.ts"
 import { type MetricMessage, ThreadMetrics } from "./ThreadMetrics.ts"
 import * as WorkerLoadError from "./WorkerLoadError.ts"
-import type { FromThread, OutcomeMessage, ResponseMessage, ThreadStart, ToThread } from "./ThreadProtocol.ts"
+import type {
+  FromThread,
+  OutcomeMessage,
+  ResponseMessage,
+  SequenceMessage,
+  ThreadStart,
+  ToThread,
+} from "./ThreadProtocol.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 
@@ -179,14 +186,17 @@ export class WorkerThread implements Supervised {
     const parcel = new TensorBufferWriter()
     const clock = Context.get(this.#context, Clock.Clock)
     const now = MonotonicTime.millis(clock)
-    const requests = batch.requests.map(({ id, inputs, rows, parameters, deadline, requestedOutputs = [] }) => ({
-      id,
-      inputs: inputs.map((tensor) => tensor && parcel.add(tensor)),
-      rows,
-      parameters,
-      remaining: deadline === undefined ? undefined : deadline - now,
-      requestedOutputs,
-    }))
+    const requests = batch.requests.map(
+      ({ id, inputs, rows, parameters, deadline, requestedOutputs = [], sequence }) => ({
+        id,
+        inputs: inputs.map((tensor) => tensor && parcel.add(tensor)),
+        rows,
+        parameters,
+        remaining: deadline === undefined ? undefined : deadline - now,
+        requestedOutputs,
+        sequence: sequence && positionOf(sequence),
+      }),
+    )
     const buffer = parcel.end()
     this.#send({ _tag: "Execute", batch: number, requests, buffer }, [buffer])
     if (this.#inFlight.size === 0) this.#worker.ref()
@@ -313,7 +323,14 @@ export class WorkerThread implements Supervised {
   }
 }
 
-const unpacked = (buffer: ArrayBuffer, { outputs, parameters }: ResponseMessage): Response => ({
+const unpacked = (buffer: ArrayBuffer, { outputs, ...others }: ResponseMessage): Response => ({
+  ...others,
   outputs: outputs.map((tensor) => tensor && unpack(buffer, tensor)),
-  parameters,
+})
+
+const positionOf = ({ id, isStart, isEnd, isReady }: SequenceMessage): SequenceMessage => ({
+  id,
+  isStart,
+  isEnd,
+  isReady,
 })
