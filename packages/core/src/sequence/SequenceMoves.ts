@@ -1,6 +1,6 @@
 /**
- * Exports of the sequences of a queue to another server, and imports from one. ../transfer/SequenceMove.ts has the order
- * of the steps.
+ * Exports of the sequences of a queue to another server, and imports from one. The order of the steps is in
+ * ../transfer/SequenceMove.ts.
  */
 import {
   AlreadyExists,

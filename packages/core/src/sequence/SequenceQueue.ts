@@ -7,7 +7,7 @@
  *                       └─ timeout      ├─ idle for `maxIdle` after its last response ─► expired
  *                                       └─ a request is cancelled ──────────────────► it and those behind it leave
  *
- * LiveSequences.ts has the sequences, SequenceRequests.ts their requests, and SequenceMoves.ts exports and imports them.
+ * LiveSequences.ts has the sequences, SequenceRequests.ts their requests, SequenceMoves.ts their exports and imports.
  */
 import { Cancelled, type InferenceError, ModelNotReady, QueueTimeout } from "../error/InferenceError.ts"
 import type { Instance } from "../instance/Instance.ts"
