@@ -20,7 +20,7 @@ import { fingerprint, format, modelProblem, tensorsProblem } from "../transfer/S
 import type { EndedSequence, EndedSequences } from "./EndedSequences.ts"
 import { HeldSequence, type HeldSequenceHooks } from "./HeldSequence.ts"
 import type { LiveSequences } from "./LiveSequences.ts"
-import { idProblem, sequenceNotFound } from "./SequenceProblem.ts"
+import { backlogProblem, idProblem, sequenceNotFound } from "./SequenceProblem.ts"
 import type { SequenceRequests } from "./SequenceRequests.ts"
 import type { SequenceRun } from "./SequenceRun.ts"
 
@@ -95,7 +95,7 @@ export class SequenceMoves implements MovableSequences {
     }
     const unfit = tensors && tensorsProblem(tensors, sequencing.states, batches)
     if (unfit !== undefined) return new InvalidRequest({ message: `sequence ${id} of model '${model}' ${unfit}` })
-    const full = () => new QueueFull({ message: `model '${model}' has no room for sequence ${id}` })
+    const full = () => new QueueFull({ message: `no room for sequence ${id}: ${backlogProblem(model, sequencing)}` })
     if (!live.hasRoom) return full()
     const memory = live.memory()
     if (tensors !== undefined && !memory.keep(tensors, false)) {

@@ -22,7 +22,7 @@ import type { Lane } from "./Lane.ts"
 import * as LaneStrategy from "./LaneStrategy.ts"
 import { LiveSequences, type LiveSequencesOptions } from "./LiveSequences.ts"
 import { SequenceMoves, type SequenceMovesOptions } from "./SequenceMoves.ts"
-import { requestProblem } from "./SequenceProblem.ts"
+import { backlogProblem, requestProblem } from "./SequenceProblem.ts"
 import { SequenceRequests } from "./SequenceRequests.ts"
 import type { SequenceRun } from "./SequenceRun.ts"
 
@@ -108,6 +108,14 @@ export class SequenceQueue implements Queue, TimedQueue {
     this.#append(run, queued)
     if (isEnd) this.#live.forget(run, "ended")
     return true
+  }
+
+  fullReason({ parameters }: Request): string | undefined {
+    const { model, maxQueueSize, sequencing } = this.#options
+    const id = CorrelationId.idOf(parameters)
+    const continues = id !== undefined && this.#live.get(id) !== undefined
+    if (this.size >= maxQueueSize || continues || this.#live.hasRoom) return undefined
+    return backlogProblem(model, sequencing)
   }
 
   /** Ends a sequence without a further request. Its waiting requests are executed before. */
