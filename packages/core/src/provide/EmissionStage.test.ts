@@ -86,7 +86,7 @@ it.live("a caller that leaves cancels the request, and is read nothing more", ()
   }),
 )
 
-it("a request without responses of its own passes", () => {
+it("a request with one response goes on unchanged", () => {
   const seen: Array<Request> = []
   const plain = request(1)
   EmissionStage.make(Effect.runFork)((request) => {
