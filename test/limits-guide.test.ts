@@ -70,6 +70,12 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
   ["requests in flight inside an ensemble", "core/src/ensemble/Ensemble.ts", /defaultMaxInflight = (.*)/],
   ["bytes of a response cache", "core/src/cache/ResponseCache.ts", /defaultMaxBytes = (.*)/],
   ["sequences of a model in code at a time", "core/src/model/SequenceOptions.ts", /maxSequences = ([\d_]+)/],
+  [
+    "requests that wait, of a model in code with sequences",
+    "core/src/model/SequenceOptions.ts",
+    /maxSequences = ([\d_]+)/,
+  ],
+  ["calls of one session that wait in its client", "core/src/call/SequenceCall.ts", /maxWaiting = (.*)/],
   ["sequences that wait in the backlog", "core/src/model/Sequencing.ts", /maxBacklog: ([\d_]+)/],
   [
     "requests that wait, of a model with `sequence_batching`",

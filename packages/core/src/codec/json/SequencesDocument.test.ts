@@ -39,6 +39,16 @@ it("an export and a selection have 4,096 sequences at most", () => {
   expect(failureOf(SequencesDocument.readSelection(bytesOf({ ids: ids(4097) })))).toContain(limit)
 })
 
+it("an id that no request could have is refused", () => {
+  const sequences = (id: string) => [{ id, datatype: "BYTES", age_ms: 0 }]
+  expect(Result.isSuccess(SequencesDocument.read(bytesOf({ ...head, sequences: sequences("x".repeat(128)) })))).toBe(
+    true,
+  )
+  expect(failureOf(SequencesDocument.read(bytesOf({ ...head, sequences: sequences("x".repeat(129)) })))).toBe(
+    "the string of the 'sequence_id' parameter cannot be longer than 128 bytes, got 129",
+  )
+})
+
 it("an empty selection has all sequences", () => {
   expect(SequencesDocument.readSelection(new Uint8Array())).toEqual(
     Result.succeed({ ids: undefined, waitMillis: undefined }),
