@@ -199,9 +199,9 @@ describe("the saturation of the server", () => {
     const free = { host: "127.0.0.1", port: 0 }
     await using server = await Server.start([Fixed, Single], layer, { http: free, grpc: false, metrics: free })
     const body = JSON.stringify({ inputs: [{ name: "X", datatype: "INT32", shape: [1, 1], data: [1] }] })
-    let isOver = false
+    const over = new AbortController()
     const callers = Array.from({ length: 40 }, async () => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const response = await fetch(`http://127.0.0.1:${server.http.port}/v2/models/fixed/infer`, {
           method: "POST",
           body,
@@ -222,7 +222,7 @@ describe("the saturation of the server", () => {
     }
     let last = await scrape()
     while (last.answered < 200) last = await scrape()
-    isOver = true
+    over.abort()
     await Promise.all(callers)
     expect(last.fixed).toBe(1)
     expect(last.single).toBe(0)
