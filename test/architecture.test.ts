@@ -266,6 +266,7 @@ it("the top level holds what it should", () => {
     "README.md",
     "SECURITY.md",
     "buf.gen.yaml",
+    "deploy",
     "docs",
     "examples",
     "package-lock.json",

@@ -1,4 +1,4 @@
-/** Everything that the files of deploy name exists in the product: flags, metrics, ports, paths, the mount of KServe. */
+/** Names in the files of deploy, which must exist in the product: flags, metrics, ports, paths, the mount of KServe. */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -1,4 +1,6 @@
 /** `nereid serve` as a user meets it: the table, the exits, and what it says of a module that cannot be served. */
+import { spawnSync } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { get } from "node:https"
 import { createServer } from "node:net"
@@ -6,7 +8,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
 import { authority } from "./fixtures/certificate.ts"
-import { command, hasCurl, nereid, Program, shell } from "./Program.ts"
+import { command, hasCurl, nereid, Program, root, shell } from "./Program.ts"
 
 const anyPort = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
 
@@ -75,6 +77,23 @@ it("ends by force on a second signal, where a model cannot be stopped", async ()
     signal: "SIGKILL",
     output: expect.stringContaining("received SIGTERM twice"),
   })
+  await response
+})
+
+const unshare = ["--pid", "--fork", "--kill-child"]
+const canUnshare = spawnSync("unshare", [...unshare, "true"]).status === 0
+
+it.skipIf(!canUnshare)("ends by force as the first process of a container, which ignores its own SIGKILL", async () => {
+  const serve = [command, "serve", "test/fixtures/modules/stuck.ts", ...anyPort, "--exit-timeout-secs=0"]
+  const server = new Program([...unshare, process.execPath, ...serve], {}, root, "unshare")
+  const response = inferStuck(server)
+  await server.match(/^stuck$/m)
+  // unshare ignores it, and its child is the only one.
+  const [child = ""] = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, "utf8").split(" ")
+  process.kill(Number(child), "SIGTERM")
+  const { code, output } = await server.ended
+  expect(code).toBe(137)
+  expect(output).toContain("Exiting by force: the process did not stop within 5 s")
   await response
 })
 

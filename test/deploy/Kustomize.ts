@@ -1,6 +1,6 @@
 /**
- * The Kustomize files of deploy/kustomize, which are the chart with its defaults. `node test/deploy/Kustomize.ts` writes
- * them anew with Helm, and manifests.test.ts compares them.
+ * The Kustomize files of deploy, which are the chart with its defaults. `node test/deploy/Kustomize.ts` writes them
+ * anew with Helm, and manifests.test.ts compares them.
  */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"

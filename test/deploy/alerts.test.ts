@@ -1,4 +1,4 @@
-/** The alerts of deploy: by promtool, and by a real Prometheus that scrapes servers under load until each alert fires. */
+/** The alerts of deploy: by promtool, and by a Prometheus that scrapes servers under load until each alert fires. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { tmpdir } from "node:os"

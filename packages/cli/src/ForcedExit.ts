@@ -4,9 +4,11 @@
  * a grace period after the limit, or at once on a second signal. An unrecoverable model error stops the process in the
  * same way.
  *
- * By SIGKILL, because `process.exit` while ONNX Runtime runs aborts with a core dump.
+ * By SIGKILL, because `process.exit` while ONNX Runtime runs aborts with a core dump. The kernel ignores a SIGKILL that
+ * the first process of a container sends to itself, which therefore exits.
  */
 import { writeSync } from "node:fs"
+import { constants } from "node:os"
 
 /** Milliseconds for models to unload after the drain timeout. */
 const grace = 5_000
@@ -52,6 +54,7 @@ export const install = (drainTimeout: number): ForcedExit => {
 const end = (reason: string): void => {
   say(`Exiting by force: ${reason}`)
   process.kill(process.pid, "SIGKILL")
+  if (process.pid === 1) process.exit(128 + constants.signals.SIGKILL)
 }
 
 /** Written before the next line runs, as the process may not live to flush. */
