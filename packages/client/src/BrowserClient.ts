@@ -9,26 +9,31 @@ import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import { inference } from "@nereid/core/internal/call/EffectCalls"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
-import {
-  type ClientOptions as NodeClientOptions,
-  settings as read,
-  type ClientSettings,
-} from "./channel/ClientOptions.ts"
 import { InvalidUrl } from "@nereid/core/internal/wire/ServerUrl"
 import * as FetchChannel from "./http/FetchChannel.ts"
 import { open, type PromiseClientOf } from "./remote/PromiseClient.ts"
 import * as RemoteModel from "./remote/RemoteModel.ts"
+import * as ReplicaChannel from "./replicas/ReplicaChannel.ts"
+import {
+  type ReplicaOptions,
+  type ReplicatedOptions as NodeClientOptions,
+  type ReplicatedSettings,
+  settings as read,
+} from "./replicas/ReplicatedOptions.ts"
 
 export { InvalidUrl }
 export type { PromiseCallOptions } from "@nereid/core/internal/call/PromiseCall"
 export type { PromiseClient, PromiseClientOf, PromiseSessions } from "./remote/PromiseClient.ts"
 export type { PromiseSession } from "@nereid/core/internal/call/PromiseSession"
 
-/** Options of Client.ts that apply to browsers. The URL must be http or https; without a scheme, it is http. */
+/**
+ * Options of Client.ts that apply to browsers. URLs must be http or https; without a scheme, they are http. Several
+ * replicas are a list: a browser cannot look up the addresses of a name.
+ */
 export type ClientOptions = Pick<
   NodeClientOptions,
   "url" | "timeout" | "version" | "headers" | "maxInFlight" | "maxResponseSize"
->
+> & { readonly replicas?: ReplicaOptions & { readonly connections?: never; readonly lookupInterval?: never } }
 
 /**
  * Provides the model that the server at `url` runs. Calls fail with the errors of a local model, and with Unavailable
@@ -65,17 +70,31 @@ export const connect = async <Self, N extends string, I extends Fields, O extend
   return open(model.definition, remote(model.definition, settings))
 }
 
-const overHttp = (options: ClientOptions): Result.Result<ClientSettings, InvalidUrl> =>
+const overHttp = (options: ClientOptions): Result.Result<ReplicatedSettings, InvalidUrl> =>
   Result.flatMap(read(options, "http"), (settings) => {
-    if (settings.endpoint.protocol === "http") return Result.succeed(settings)
-    const message = `A browser needs a URL that begins with http:// or https://, but ${options.url} was given`
-    return Result.fail(new InvalidUrl({ url: options.url, message }))
+    const targets = settings.replicas?.targets
+    if (targets?._tag === "Name") return refuse(options.url, "URLs without dns, because it cannot look up addresses")
+    const endpoints = targets?.servers ?? [settings.endpoint]
+    return endpoints.every(({ protocol }) => protocol === "http")
+      ? Result.succeed(settings)
+      : refuse(options.url, "a URL that begins with http:// or https://")
   })
+
+const refuse = (given: string | ReadonlyArray<string>, needed: string) => {
+  const url = typeof given === "string" ? given : given.join(", ")
+  return Result.fail(new InvalidUrl({ url, message: `A browser needs ${needed}, but ${url} was given` }))
+}
 
 const remote = (
   definition: Definition<Fields, Fields>,
-  read: Result.Result<ClientSettings, InvalidUrl>,
+  read: Result.Result<ReplicatedSettings, InvalidUrl>,
 ): Effect.Effect<RunningModel, InvalidUrl, Scope.Scope> =>
-  Effect.flatMap(Effect.fromResult(read), (settings) =>
-    RemoteModel.make(definition, FetchChannel.make(settings), settings),
-  )
+  Effect.gen(function* () {
+    const { replicas, ...connection } = yield* Effect.fromResult(read)
+    const { name: model } = definition
+    const channel =
+      replicas === undefined
+        ? FetchChannel.make(connection)
+        : yield* ReplicaChannel.make({ model, connection, settings: replicas, open: FetchChannel.make })
+    return yield* RemoteModel.make(definition, channel, connection)
+  })

@@ -2,6 +2,7 @@
  * Clients of models that another server runs: Nereid, or any server of the v2 protocol. `layer` provides the model's
  * service; `connect` returns a client with promises. Both check every response against the declaration.
  */
+import * as dns from "node:dns/promises"
 import { Effect, Layer, Result, type Scope } from "effect"
 import type { Transport } from "@connectrpc/connect"
 import type { Definition } from "@nereid/core/internal/model/Definition"
@@ -11,8 +12,12 @@ import type { Declared } from "@nereid/core/internal/model/Declared"
 import type { GivenOptions } from "@nereid/core/internal/model/GivenOptions"
 import { inference } from "@nereid/core/internal/call/EffectCalls"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
-import type { Channel } from "./channel/Channel.ts"
-import { type ClientOptions, settings as read, type ClientSettings } from "./channel/ClientOptions.ts"
+import type { Channel, ServerChannel } from "./channel/Channel.ts"
+import {
+  type ClientOptions as ConnectionOptions,
+  type ClientSettings,
+  settings as readConnection,
+} from "./channel/ClientOptions.ts"
 import * as DetectedChannel from "./channel/DetectedChannel.ts"
 import { InvalidUrl } from "@nereid/core/internal/wire/ServerUrl"
 import * as GrpcChannel from "./grpc/GrpcChannel.ts"
@@ -21,6 +26,13 @@ import * as GrpcTransport from "./grpc/GrpcTransport.ts"
 import * as HttpChannel from "./http/HttpChannel.ts"
 import { open, type PromiseClientOf } from "./remote/PromiseClient.ts"
 import * as RemoteModel from "./remote/RemoteModel.ts"
+import * as ReplicaChannel from "./replicas/ReplicaChannel.ts"
+import {
+  type ReplicatedOptions as ClientOptions,
+  type ReplicatedSettings,
+  settings as read,
+} from "./replicas/ReplicatedOptions.ts"
+import * as SpreadChannel from "./replicas/SpreadChannel.ts"
 import * as Verification from "./inspection/Verification.ts"
 
 export { InvalidUrl }
@@ -28,7 +40,15 @@ export type { PromiseCallOptions } from "@nereid/core/internal/call/PromiseCall"
 export { ContractMismatch, type Difference } from "@nereid/core/internal/contract/ContractDifference"
 export type { PromiseClient, PromiseClientOf, PromiseSessions } from "./remote/PromiseClient.ts"
 export type { PromiseSession } from "@nereid/core/internal/call/PromiseSession"
-export type { ClientOptions, TlsOptions } from "./channel/ClientOptions.ts"
+export type { TlsOptions } from "./channel/ClientOptions.ts"
+export type {
+  EjectionOptions,
+  HealthOptions,
+  HedgeOptions,
+  ReplicaOptions,
+  ReplicatedOptions as ClientOptions,
+  RetryBudgetOptions,
+} from "./replicas/ReplicatedOptions.ts"
 export type { VerificationError } from "./inspection/Verification.ts"
 
 /**
@@ -101,9 +121,9 @@ export interface ClosableTransport extends Transport, AsyncDisposable {
  * @throws TypeError if another option is invalid
  */
 export const transport = (
-  options: Pick<ClientOptions, "url" | "headers" | "tls" | "connectTimeout" | "maxResponseSize">,
+  options: Pick<ConnectionOptions, "url" | "headers" | "tls" | "connectTimeout" | "maxResponseSize">,
 ): ClosableTransport => {
-  const settings = Result.getOrThrow(read(options, "grpc"))
+  const settings = Result.getOrThrow(readConnection(options, "grpc"))
   if (settings.endpoint.protocol !== "grpc") {
     const message = `A transport needs a URL that begins with grpc:// or grpcs://, but ${options.url} was given`
     throw new InvalidUrl({ url: options.url, message })
@@ -115,15 +135,48 @@ export const transport = (
 
 const remote = (
   definition: Definition<Fields, Fields>,
-  read: Result.Result<ClientSettings, InvalidUrl>,
+  read: Result.Result<ReplicatedSettings, InvalidUrl>,
 ): Effect.Effect<RunningModel, InvalidUrl | Verification.VerificationError, Scope.Scope> =>
   Effect.gen(function* () {
     const settings = yield* Effect.fromResult(read)
-    if (settings.verify) yield* Verification.check(definition, settings)
-    const isKnown = settings.endpoint.protocol !== undefined
-    const opened = isKnown ? channel(settings) : yield* DetectedChannel.make(settings, channel)
-    return yield* RemoteModel.make(definition, opened, settings)
+    if (settings.verify) yield* verify(definition, settings)
+    return yield* RemoteModel.make(definition, yield* channelOf(definition, settings), settings)
   })
 
-const channel = (settings: ClientSettings): Channel =>
-  settings.endpoint.protocol === "grpc" ? GrpcChannel.make(settings) : HttpChannel.make(settings)
+/** The channel to a server, or to all of its replicas. */
+const channelOf = (
+  { name }: Definition<Fields, Fields>,
+  { replicas, ...connection }: ReplicatedSettings,
+): Effect.Effect<Channel> =>
+  Effect.gen(function* () {
+    const connections = replicas?.connections ?? 1
+    const known = (settings: ClientSettings) => channel(settings, connections)
+    const detected = yield* DetectedChannel.opener(known)
+    const open = (settings: ClientSettings) => (settings.endpoint.protocol === undefined ? detected : known)(settings)
+    if (replicas === undefined) return open(connection)
+    return yield* ReplicaChannel.make({ model: name, connection, settings: replicas, open, lookup })
+  })
+
+const channel = (settings: ClientSettings, connections: number): ServerChannel => {
+  if (settings.endpoint.protocol !== "grpc") return HttpChannel.make(settings)
+  const first = GrpcChannel.make(settings)
+  if (connections === 1) return first
+  return SpreadChannel.make(
+    first,
+    Array.from({ length: connections - 1 }, () => GrpcChannel.make(settings)),
+  )
+}
+
+/** Verifies the first replica that can be reached. */
+const verify = (
+  definition: Definition<Fields, Fields>,
+  { replicas, ...connection }: ReplicatedSettings,
+): Effect.Effect<void, Verification.VerificationError> => {
+  const endpoints = replicas?.targets._tag === "List" ? replicas.targets.servers : [connection.endpoint]
+  const [first, ...others] = endpoints.map((endpoint) => Verification.check(definition, { ...connection, endpoint }))
+  return others.reduce((check, other) => Effect.catchTag(check, "Unavailable", () => other), first ?? Effect.void)
+}
+
+/** As other programs of the system look up names. */
+const lookup = async (host: string): Promise<ReadonlyArray<string>> =>
+  (await dns.lookup(host, { all: true })).map(({ address }) => address)

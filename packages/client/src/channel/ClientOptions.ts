@@ -44,6 +44,8 @@ export interface ClientOptions {
 /** Parsed options with defaults. */
 export interface ClientSettings {
   readonly endpoint: ServerUrl.ServerUrl
+  /** IP address to connect to; absent to look up the host. Its certificate is that of the host. */
+  readonly ip?: string
   /** Timeout in milliseconds; undefined for no timeout. */
   readonly timeout: number | undefined
   /** Version of the model; empty for the server's choice. */

@@ -7,26 +7,28 @@ import { Effect, type Fiber, Result } from "effect"
 import { type InferenceError, Unavailable } from "@nereid/core/Errors"
 import type { Cancel } from "@nereid/core/internal/request/Request"
 import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
-import type { Channel, ChannelStream } from "./Channel.ts"
+import type { ServerChannel, ChannelStream } from "./Channel.ts"
 import type { ClientSettings } from "./ClientOptions.ts"
 import { detect } from "./ProtocolProbe.ts"
 
 /** A request that waits for the protocol. */
 interface WaitingRequest {
-  readonly start: (channel: Channel) => void
+  readonly start: (channel: ServerChannel) => void
   readonly fail: (error: InferenceError) => void
 }
 
-/** `open` opens the channel of a protocol. */
-export const make = (settings: ClientSettings, open: (settings: ClientSettings) => Channel): Effect.Effect<Channel> =>
-  Effect.map(Effect.context<never>(), (context) => {
+/** Makes a function that opens such channels. `open` opens the channel of a protocol. */
+export const opener = (
+  open: (settings: ClientSettings) => ServerChannel,
+): Effect.Effect<(settings: ClientSettings) => ServerChannel> =>
+  Effect.map(Effect.context<never>(), (context) => (settings) => {
     const detected = new Detected(settings, open, Effect.runForkWith(context))
     return {
       infer: (wire, timeoutMs, reply) => {
         let cancel: Cancel | undefined
         const withdraw = detected.submit({
           start: (channel) => (cancel = channel.infer(wire, timeoutMs, reply)),
-          fail: (error) => reply(Result.fail(error)),
+          fail: (error) => reply(Result.fail(error), "unsent"),
         })
         return () => (cancel ?? withdraw)()
       },
@@ -38,7 +40,7 @@ export const make = (settings: ClientSettings, open: (settings: ClientSettings) 
             stream = channel.stream(wire, timeoutMs, receiver, model)
             if (isPaused) stream.flow(true)
           },
-          fail: (error) => receiver.end(Result.fail(error)),
+          fail: (error) => receiver.end(Result.fail(error), "unsent"),
         })
         return {
           cancel: () => (stream?.cancel ?? withdraw)(),
@@ -48,22 +50,30 @@ export const make = (settings: ClientSettings, open: (settings: ClientSettings) 
           },
         }
       },
+      ready: (timeoutMs, reply) => {
+        let cancel: Cancel | undefined
+        const withdraw = detected.submit({
+          start: (channel) => (cancel = channel.ready(timeoutMs, reply)),
+          fail: () => reply("unreachable"),
+        })
+        return () => (cancel ?? withdraw)()
+      },
       close: () => detected.close(),
     }
   })
 
 class Detected {
   readonly #settings: ClientSettings
-  readonly #open: (settings: ClientSettings) => Channel
+  readonly #open: (settings: ClientSettings) => ServerChannel
   readonly #fork: <E>(effect: Effect.Effect<void, E>) => Fiber.Fiber<void, E>
   readonly #waiting = new Set<WaitingRequest>()
-  #channel: Channel | undefined
+  #channel: ServerChannel | undefined
   #isProbing = false
   #isClosed = false
 
   constructor(
     settings: ClientSettings,
-    open: (settings: ClientSettings) => Channel,
+    open: (settings: ClientSettings) => ServerChannel,
     fork: <E>(effect: Effect.Effect<void, E>) => Fiber.Fiber<void, E>,
   ) {
     this.#settings = settings

@@ -140,7 +140,10 @@ export abstract class ClientCall<A> implements StartableCall {
       this.#error = undefined
       return this.#connection.start(this)
     }
-    this.fail(this.#connection.lost(session, this.#error) ?? GrpcFailure.unfinished(rstCode))
+    const failure = this.#connection.lost(session, this.#error) ?? GrpcFailure.unfinished(rstCode)
+    // A stream without an id has waited for the server's limit of streams. GOAWAY refuses streams that come behind it.
+    const isUnsent = stream.id === undefined || rstCode === constants.NGHTTP2_REFUSED_STREAM
+    this.fail(isUnsent && this.responseHeaders === undefined ? { ...failure, cause: "unsent" } : failure)
   }
 }
 

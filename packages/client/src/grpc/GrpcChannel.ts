@@ -11,10 +11,11 @@ import { fromGrpc } from "@nereid/core/internal/wire/ErrorStatus"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import * as InferMessage from "@nereid/core/internal/codec/protobuf/InferMessage"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
-import type { Channel } from "../channel/Channel.ts"
+import type { ServerChannel } from "../channel/Channel.ts"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { GrpcConnection } from "./GrpcConnection.ts"
-import { type GrpcFailure, single } from "./GrpcFailure.ts"
+import * as GrpcFailure from "./GrpcFailure.ts"
+import * as GrpcHealth from "./GrpcHealth.ts"
 import * as TraceParent from "../channel/TraceParent.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
@@ -31,7 +32,7 @@ const streamWindow = 64 * 1024
 /** Servers that know it end the stream with the status of its first failure, which says more than a text in band. */
 const errorMode = { triton_grpc_error: "true" }
 
-export const make = (settings: ClientSettings): Channel => {
+export const make = (settings: ClientSettings): ServerChannel => {
   const connection = new GrpcConnection(settings)
   const streams = new GrpcConnection(settings, streamWindow)
   const headers = connection.headers(path)
@@ -43,7 +44,9 @@ export const make = (settings: ClientSettings): Channel => {
         InferMessage.encode(wire, prefixLength, Buffer.allocUnsafe),
         timeoutMs,
         (outcome) => {
-          if (Result.isFailure(outcome)) return reply(Result.fail(inferenceError(outcome.failure)))
+          if (Result.isFailure(outcome)) {
+            return reply(Result.fail(inferenceError(outcome.failure)), GrpcFailure.causeOf(outcome.failure))
+          }
           reply(read(outcome.success.message))
         },
       )
@@ -57,10 +60,14 @@ export const make = (settings: ClientSettings): Channel => {
           call.cancel()
           receiver.end(Result.fail(outcome.failure))
         },
-        end: (outcome) => receiver.end(Result.mapError(outcome, inferenceError)),
+        end: (outcome) => {
+          const cause = Result.isFailure(outcome) ? GrpcFailure.causeOf(outcome.failure) : undefined
+          receiver.end(Result.mapError(outcome, inferenceError), cause)
+        },
       })
       return { cancel: () => call.cancel(), flow: (isPaused) => (isPaused ? call.pause() : call.resume()) }
     },
+    ready: (timeoutMs, reply) => GrpcHealth.check(connection, timeoutMs, reply),
     close: () => Promise.all([connection.close(), streams.close()]).then(() => {}),
   }
 }
@@ -86,5 +93,5 @@ const readStreamed = (message: Uint8Array): Result.Result<WireResponse, Inferenc
   }
 }
 
-const inferenceError = ({ code, message, metadata }: GrpcFailure): InferenceError =>
-  fromTrailers(code, message, (name) => single(metadata[name]))
+const inferenceError = ({ code, message, metadata }: GrpcFailure.GrpcFailure): InferenceError =>
+  fromTrailers(code, message, (name) => GrpcFailure.single(metadata[name]))

@@ -87,7 +87,7 @@ export class GrpcConnection {
       stream = session.request(call.headers)
     } catch (error) {
       const message = connectionLost(this.#settings.endpoint, true, error)
-      return call.fail(GrpcFailure.failure(GrpcCode.UNAVAILABLE, message))
+      return call.fail(GrpcFailure.failure(GrpcCode.UNAVAILABLE, message, "unsent"))
     }
     call.listen(session, stream)
     stream.end(call.frame)

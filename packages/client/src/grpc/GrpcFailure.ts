@@ -7,16 +7,20 @@ import { Result } from "effect"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import * as GrpcStatus from "@nereid/core/internal/grpc/GrpcStatus"
+import type { FailureCause } from "../channel/Channel.ts"
 
 export interface GrpcFailure {
   readonly code: number
   readonly message: string
   /** The headers that carried the status; empty if the server reported none. */
   readonly metadata: IncomingHttpHeaders
+  /** Absent for a status of the server. */
+  readonly cause?: FailureCause
 }
 
 /** A failure that no server reported. */
-export const failure = (code: number, message: string): GrpcFailure => ({ code, message, metadata: {} })
+export const failure = (code: number, message: string, cause?: FailureCause): GrpcFailure =>
+  cause === undefined ? { code, message, metadata: {} } : { code, message, metadata: {}, cause }
 
 /** The status of trailers, or of headers that are trailers as well; undefined if they carry none. */
 export const fromTrailers = (headers: IncomingHttpHeaders): Result.Result<void, GrpcFailure> | undefined => {
@@ -42,9 +46,17 @@ export const fromHeaders = (headers: IncomingHttpHeaders): GrpcFailure | undefin
 /** The failure of a stream that ended without a status. `error` is its HTTP/2 error code. */
 export const unfinished = (error: number | undefined): GrpcFailure => {
   if (error === undefined || error === constants.NGHTTP2_NO_ERROR) {
-    return failure(GrpcCode.UNAVAILABLE, "the server ended the response without a status")
+    return failure(GrpcCode.UNAVAILABLE, "the server ended the response without a status", "lost")
   }
-  return failure(GrpcStatus.codeOfReset(error), `the server reset the call with HTTP/2 error code ${error}`)
+  const message = `the server reset the call with HTTP/2 error code ${error}`
+  return failure(GrpcStatus.codeOfReset(error), message, "lost")
+}
+
+/** The cause of a failure. The server forbids a retry by a pushback that is not a number of milliseconds (gRFC A6). */
+export const causeOf = ({ cause, metadata }: GrpcFailure): FailureCause | undefined => {
+  if (cause !== undefined) return cause
+  const pushback = single(metadata["grpc-retry-pushback-ms"])
+  return pushback === undefined || /^\d+$/.test(pushback) ? undefined : "final"
 }
 
 /** The value of a header field that should be there once. */

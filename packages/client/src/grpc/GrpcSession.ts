@@ -6,6 +6,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Outgoing
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
+import { fixedLookup } from "../channel/FixedLookup.ts"
 import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import * as GrpcFailure from "./GrpcFailure.ts"
 
@@ -24,13 +25,14 @@ export class GrpcSession {
   #error: Error | undefined
 
   /** `window`: bytes that a call may be sent before it reads them. */
-  constructor({ endpoint, tls, connectTimeout }: ClientSettings, window: number) {
+  constructor({ endpoint, ip, tls, connectTimeout }: ClientSettings, window: number) {
     this.#endpoint = endpoint
     const http2 = connect(ServerUrl.origin(endpoint), {
       settings: { initialWindowSize: window, enablePush: false },
       // Node's 10 MB would reset calls with large tensors; what bounds them is maxInFlight and maxResponseSize.
       maxSessionMemory: Number.MAX_SAFE_INTEGER,
       ...tls,
+      ...fixedLookup(ip),
     })
     const timer = setTimeout(
       () => http2.destroy(new Error(`no connection within ${connectTimeout} ms`)),
@@ -74,7 +76,7 @@ export class GrpcSession {
   lost(streamError: Error | undefined): GrpcFailure.GrpcFailure | undefined {
     if (!this.#http2.destroyed && !this.#http2.closed && this.#error === undefined) return undefined
     const message = connectionLost(this.#endpoint, this.#connected, this.#error ?? streamError)
-    return GrpcFailure.failure(GrpcCode.UNAVAILABLE, message)
+    return GrpcFailure.failure(GrpcCode.UNAVAILABLE, message, this.#connected ? "lost" : "unsent")
   }
 
   onClosed(run: () => void): void {

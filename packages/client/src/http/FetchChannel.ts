@@ -5,14 +5,14 @@
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
 import * as GenerateMessage from "@nereid/core/internal/codec/generate/GenerateMessage"
-import type { Channel, ChannelReceiver } from "../channel/Channel.ts"
+import type { Channel, ChannelReceiver, FailureCause, ServerChannel } from "../channel/Channel.ts"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
 import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import * as HttpRequests from "./HttpRequests.ts"
 import * as HttpStatus from "./HttpStatus.ts"
 
-export const make = (settings: ClientSettings): Channel => {
+export const make = (settings: ClientSettings): ServerChannel => {
   const { endpoint } = settings
   const origin = ServerUrl.origin(endpoint)
   const controllers = new Set<AbortController>()
@@ -20,7 +20,7 @@ export const make = (settings: ClientSettings): Channel => {
   /** Runs an exchange until its end. `fail` receives its failure, unless it was cancelled. */
   const begin = (
     run: (signal: AbortSignal) => Promise<void>,
-    fail: (error: InferenceError) => void,
+    fail: (error: InferenceError, cause?: FailureCause) => void,
   ): AbortController => {
     const controller = new AbortController()
     controllers.add(controller)
@@ -29,11 +29,9 @@ export const make = (settings: ClientSettings): Channel => {
       ended()
       if (error instanceof TooLarge) controller.abort()
       else if (controller.signal.aborted && controller.signal.reason === cancelled) return
-      fail(
-        error instanceof TooLarge
-          ? new ExecutionFailed({ message: error.message })
-          : new Unavailable({ message: connectionLost(endpoint, false, error) }),
-      )
+      if (error instanceof TooLarge) return fail(new ExecutionFailed({ message: error.message }))
+      // A browser does not say whether the request was sent.
+      fail(new Unavailable({ message: connectionLost(endpoint, false, error) }), "lost")
     })
     return controller
   }
@@ -50,7 +48,7 @@ export const make = (settings: ClientSettings): Channel => {
         const body = await whole(response, settings.maxResponseSize)
         if (!signal.aborted) reply(HttpRequests.decodeReply(response.status, fields(response), body))
       },
-      (error) => reply(Result.fail(error)),
+      (error, cause) => reply(Result.fail(error), cause),
     )
     return () => controller.abort(cancelled)
   }
@@ -74,9 +72,29 @@ export const make = (settings: ClientSettings): Channel => {
           // Aborts a server that continues after the final event.
           controller.abort(cancelled)
         },
-        (error) => receiver.end(Result.fail(error)),
+        (error, cause) => receiver.end(Result.fail(error), cause),
       )
       return { cancel: () => controller.abort(cancelled), flow: (isPaused) => gate.flow(isPaused) }
+    },
+    ready: (timeoutMs, reply) => {
+      const { path, headers } = HttpRequests.ready(settings)
+      const timer = setTimeout(() => controller.abort(new Error("no response")), timeoutMs)
+      const controller = begin(
+        async (signal) => {
+          const response = await fetch(origin + path, { headers, signal, redirect: "error" })
+          await response.body?.cancel()
+          clearTimeout(timer)
+          reply(HttpStatus.readiness(response.status))
+        },
+        () => {
+          clearTimeout(timer)
+          reply("unreachable")
+        },
+      )
+      return () => {
+        clearTimeout(timer)
+        controller.abort(cancelled)
+      }
     },
     close: async () => {
       for (const controller of controllers) controller.abort(new Error("the client is closed"))

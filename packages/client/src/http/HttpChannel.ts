@@ -5,21 +5,24 @@
  */
 import type { IncomingHttpHeaders } from "node:http"
 import { Result } from "effect"
+import { constVoid } from "effect/Function"
 import { type Dispatcher, Pool } from "undici"
 import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
 import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
-import type { Channel, ChannelReply } from "../channel/Channel.ts"
+import type { Channel, ChannelReply, FailureCause, Readiness, ServerChannel } from "../channel/Channel.ts"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
+import { fixedLookup } from "../channel/FixedLookup.ts"
 import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import * as HttpRequests from "./HttpRequests.ts"
+import * as HttpStatus from "./HttpStatus.ts"
 import { HttpStream } from "./HttpStream.ts"
 
 /** Each carries one request at a time; further ones wait for a free one. */
 const connections = 128
 
-export const make = (settings: ClientSettings): Channel => {
-  const { endpoint, tls, connectTimeout } = settings
+export const make = (settings: ClientSettings): ServerChannel => {
+  const { endpoint, ip, tls, connectTimeout } = settings
   const pool = new Pool(ServerUrl.origin(endpoint), {
     connections,
     pipelining: 1,
@@ -27,7 +30,7 @@ export const make = (settings: ClientSettings): Channel => {
     // The caller's deadline is the only timeout of responses.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { ...tls, timeout: connectTimeout },
+    connect: { ...tls, ...fixedLookup(ip), timeout: connectTimeout },
   })
   const infer: Channel["infer"] = (wire, timeoutMs, reply) => {
     const request = HttpRequests.infer(settings, wire, timeoutMs)
@@ -44,6 +47,22 @@ export const make = (settings: ClientSettings): Channel => {
       const stream = new HttpStream(settings, model, receiver)
       pool.dispatch({ ...request.success, method: "POST" }, stream)
       return { cancel: () => stream.cancel(), flow: (isPaused) => stream.flow(isPaused) }
+    },
+    ready: (timeoutMs, reply) => {
+      const signal = AbortSignal.timeout(Math.ceil(timeoutMs))
+      let isOpen = true
+      const settle = (readiness: Readiness) => {
+        if (isOpen) reply(readiness)
+        isOpen = false
+      }
+      pool.request({ ...HttpRequests.ready(settings), method: "GET", signal }).then(
+        ({ statusCode, body }) => {
+          body.dump().catch(constVoid)
+          settle(HttpStatus.readiness(statusCode))
+        },
+        () => settle("unreachable"),
+      )
+      return () => void (isOpen = false)
     },
     close: () => pool.destroy(),
   }
@@ -107,12 +126,13 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_: unknown, error: Error): void {
     const connected = this.#controller !== undefined
-    this.#settle(Result.fail(new Unavailable({ message: connectionLost(this.#settings.endpoint, connected, error) })))
+    const message = connectionLost(this.#settings.endpoint, connected, error)
+    this.#settle(Result.fail(new Unavailable({ message })), connected ? "lost" : "unsent")
   }
 
-  #settle(outcome: Result.Result<WireResponse, InferenceError>): void {
+  #settle(outcome: Result.Result<WireResponse, InferenceError>, cause?: FailureCause): void {
     const reply = this.#reply
     this.#reply = undefined
-    reply?.(outcome)
+    reply?.(outcome, cause)
   }
 }

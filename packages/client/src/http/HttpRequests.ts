@@ -16,7 +16,7 @@ import * as TraceParent from "../channel/TraceParent.ts"
 export interface HttpRequest {
   /** Behind the origin. */
   readonly path: string
-  readonly headers: Record<string, string>
+  readonly headers: { readonly [name: string]: string }
   readonly body: Uint8Array
 }
 
@@ -47,6 +47,12 @@ export const generateStream = (
     request(settings, wire, "generate_stream", timeoutMs, headers, body),
   )
 }
+
+/** A request for the readiness of the server. */
+export const ready = ({ endpoint, headers }: ClientSettings): Pick<HttpRequest, "path" | "headers"> => ({
+  path: `${endpoint.path}/v2/health/ready`,
+  headers,
+})
 
 const request = (
   { endpoint, headers }: ClientSettings,
@@ -99,14 +105,14 @@ export const singleResponse = (
   receiver: ChannelReceiver,
   refusal: Unsupported,
 ): ChannelStream => {
-  const cancel = infer(wire, timeoutMs, (outcome) => {
+  const cancel = infer(wire, timeoutMs, (outcome, cause) => {
     if (Result.isSuccess(outcome)) {
       receiver.response(outcome.success)
       return receiver.end(Result.void)
     }
     const { failure } = outcome
     // Servers of the protocol send this document with any status.
-    if (!failure.message.includes("decoupled")) return receiver.end(Result.fail(failure))
+    if (!failure.message.includes("decoupled")) return receiver.end(Result.fail(failure), cause)
     const message = `${refusal.message}; streaming it requires gRPC`
     receiver.end(Result.fail(new Unsupported({ message })))
   })

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http"
 import { documentHeader, fromHeaders, tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { fromHttp } from "@nereid/core/internal/wire/ErrorStatus"
 import type { InferenceError } from "@nereid/core/Errors"
+import type { Readiness } from "../channel/Channel.ts"
 
 export const failure = (status: number, headers: IncomingHttpHeaders, body: Uint8Array): InferenceError => {
   const message = errorText(body) ?? `the server answered with HTTP status ${status}`
@@ -20,6 +21,12 @@ export const withErrorFields = (closest: InferenceError, fields: IncomingHttpHea
     closest,
     { http: status < 400 ? 500 : status },
   )
+
+/** Reads the status of `/v2/health/ready`. */
+export const readiness = (status: number): Readiness => {
+  if (status === 200) return "ready"
+  return status === 404 || status === 405 || status === 501 ? "unknown" : "notReady"
+}
 
 /** Parses seconds to milliseconds. Dates are ignored, because the server's clock is unknown. */
 const seconds = (value: string | undefined): number | undefined =>

@@ -7,7 +7,7 @@ import { Result } from "effect"
 import type { Dispatcher } from "undici"
 import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
 import * as GenerateMessage from "@nereid/core/internal/codec/generate/GenerateMessage"
-import type { ChannelReceiver } from "../channel/Channel.ts"
+import type { ChannelReceiver, FailureCause } from "../channel/Channel.ts"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
 import * as HttpStatus from "./HttpStatus.ts"
@@ -77,7 +77,8 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   onResponseError(_: unknown, error: Error): void {
     if (this.#failure !== undefined) return this.#end(Result.fail(this.#failure))
     const connected = this.#controller !== undefined
-    this.#end(Result.fail(new Unavailable({ message: connectionLost(this.#settings.endpoint, connected, error) })))
+    const message = connectionLost(this.#settings.endpoint, connected, error)
+    this.#end(Result.fail(new Unavailable({ message })), connected ? "lost" : "unsent")
   }
 
   #buffer(part: Buffer): void {
@@ -113,10 +114,10 @@ export class HttpStream implements Dispatcher.DispatchHandler {
     controller?.abort(new Error(error.message))
   }
 
-  #end(outcome: Result.Result<void, InferenceError>): void {
+  #end(outcome: Result.Result<void, InferenceError>, cause?: FailureCause): void {
     const receiver = this.#receiver
     this.#receiver = undefined
-    receiver?.end(outcome)
+    receiver?.end(outcome, cause)
   }
 }
 
