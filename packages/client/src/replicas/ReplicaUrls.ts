@@ -40,7 +40,6 @@ export const parseList = (
   urls: ReadonlyArray<string>,
   assumed?: ServerUrl.Protocol,
 ): Result.Result<readonly [ServerUrl.ServerUrl, ...Array<ServerUrl.ServerUrl>], ServerUrl.InvalidUrl> => {
-  return Result.fail(new ServerUrl.InvalidUrl({ url: "", message: "The list of URLs is empty." }))
   if (urls.length > maxServers) {
     return invalid(urls[0] ?? "", `is one of ${urls.length} URLs, but a list has at most ${maxServers}`)
   }

@@ -118,7 +118,7 @@ export const settings = (
   const connection = connectionSettings({ ...options, url: first }, assumed)
   if (policy === undefined) return Result.map(connection, (settings) => ({ ...settings, replicas: undefined }))
   return Result.flatMap(connection, (settings) =>
-    Result.map(targets(url, policy.lookupInterval, assumed), ([endpoint, found]) => {
+    Result.map(targets(url, lookupInterval(replicas), assumed), ([endpoint, found]) => {
       requireApplicable(replicas ?? {}, found)
       return { ...settings, endpoint, replicas: { ...policy, targets: found } }
     }),
@@ -140,7 +140,7 @@ const targets = (
   return Result.map(ReplicaUrls.parseList(urls, assumed), (servers) => [servers[0], { _tag: "List", servers }])
 }
 
-type PolicySettings = Omit<ReplicaSettings, "targets"> & { readonly lookupInterval: number }
+type PolicySettings = Omit<ReplicaSettings, "targets">
 
 const names: { readonly [K in keyof Required<ReplicaOptions>]: true } = {
   connections: true,
@@ -155,7 +155,7 @@ const names: { readonly [K in keyof Required<ReplicaOptions>]: true } = {
 
 const policySettings = (options: ReplicaOptions): PolicySettings => {
   requireKnown("replicas", options, Object.keys(names))
-  const { connections = 1, lookupInterval = "30 seconds", attempts = 3, idempotent = false, hedge } = options
+  const { connections = 1, attempts = 3, idempotent = false, hedge } = options
   requireInteger("replicas.connections", connections, 1, 64)
   requireInteger("replicas.attempts", attempts, 1, 10)
   if (hedge !== undefined && !idempotent) {
@@ -168,7 +168,6 @@ const policySettings = (options: ReplicaOptions): PolicySettings => {
   }
   return {
     connections,
-    lookupInterval: millis("replicas.lookupInterval", lookupInterval, 1_000),
     attempts,
     idempotent,
     hedge: hedge && hedgeSettings(hedge),
@@ -177,6 +176,9 @@ const policySettings = (options: ReplicaOptions): PolicySettings => {
     ...ejectionSettings(options.ejection ?? {}),
   }
 }
+
+const lookupInterval = ({ lookupInterval = "30 seconds" }: ReplicaOptions = {}): number =>
+  millis("replicas.lookupInterval", lookupInterval, 1_000)
 
 const hedgeSettings = (options: HedgeOptions): HedgeSettings => {
   requireKnown("replicas.hedge", options, ["after", "percentile"])
