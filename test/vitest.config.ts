@@ -18,6 +18,7 @@ const slow = [
   "test/bench/bench.test.ts",
   "test/hard/hard.test.ts",
   "test/model-repository-soak.test.ts",
+  "test/replicas/load.test.ts",
   "test/watch.test.ts",
 ]
 

@@ -1,0 +1,89 @@
+/**
+ * Clients of three replicas under a constant load: one replica is killed, stopped, halted or slowed down, and comes
+ * back. One client declares the model idempotent, the other does not. Prints the figures; `TEST_RATE` sets the calls
+ * per second.
+ */
+import { Client } from "@nereid/client"
+import { afterAll, expect, it } from "vitest"
+import { Work } from "./models.ts"
+import { Load, Replicas } from "./Replicas.ts"
+
+const rate = Number(process.env["TEST_RATE"] ?? 500)
+
+const lines: Array<string> = []
+afterAll(() => console.log(lines.join("\n")))
+
+interface Disturbance {
+  readonly name: string
+  readonly begin: NodeJS.Signals
+  readonly end: (replicas: Replicas) => Promise<void> | void
+  /** Whether a call fails that the server may have executed, where that matters. */
+  readonly loses: boolean
+}
+
+const disturbances: ReadonlyArray<Disturbance> = [
+  { name: "killed", begin: "SIGKILL", end: (replicas) => replicas.restart(2), loses: true },
+  { name: "stopped", begin: "SIGTERM", end: (replicas) => replicas.restart(2), loses: false },
+  { name: "halted", begin: "SIGSTOP", end: (replicas) => replicas.signal(2, "SIGCONT"), loses: false },
+  { name: "ten times slower", begin: "SIGUSR2", end: (replicas) => replicas.signal(2, "SIGUSR2"), loses: false },
+]
+
+it.each(["grpc", "http"] as const)(
+  "%s: no call fails that could have succeeded",
+  { timeout: 180_000 },
+  async (protocol) => {
+    await using replicas = await Replicas.start()
+    const options = { url: replicas.urls(protocol), timeout: "10 seconds" } as const
+    const ejection = { returnTime: "2 seconds" } as const
+    await using idempotent = await Client.connect(Work, {
+      ...options,
+      replicas: { idempotent: true, hedge: { after: "50 millis" }, health: true, ejection },
+    })
+    await using once = await Client.connect(Work, { ...options, replicas: { health: true, ejection } })
+    let next = 0
+    const load = new Load(rate, () => idempotent.infer({ X: next++ }))
+    const other = new Load(rate / 10, () => once.infer({ X: next++ }))
+    const note = (phase: string, from: number, to: number, pids: ReadonlyArray<number>) => {
+      lines.push(`${protocol} ${phase}: ${load.between(from, to).line(pids)}`)
+    }
+
+    await load.run(3_000)
+    const from = load.now
+    await load.run(6_000)
+    const healthy = load.between(from, load.now)
+    note("healthy", from, load.now, replicas.pids)
+    for (const share of healthy.shares(replicas.pids)) expect(Math.abs(share - 1 / 3)).toBeLessThan(0.1 / 3)
+
+    for (const { name, begin, end, loses } of disturbances) {
+      const { pids } = replicas
+      const began = load.now
+      replicas.signal(2, begin)
+      await load.run(2_000)
+      const settled = load.now
+      await load.run(3_000)
+      const after = load.now
+      await end(replicas)
+      await load.run(3_000)
+      note(`${name}, first 2 s`, began, settled, pids)
+      note(`${name}, then`, settled, after, pids)
+      note(`${name}, afterwards`, after, load.now, replicas.pids)
+      const { errors, count } = other.between(began, after)
+      lines.push(`${protocol} ${name}, not idempotent: ${count} calls, ${errors.length} failed`, ...new Set(errors))
+      // Requests that were under way at the replica.
+      if (loses) for (const error of errors) expect(error).toMatch(/^Unavailable: the connection to .* was lost/)
+      else expect(errors).toEqual([])
+      // The 99th percentile is printed: pauses of a busy machine are in it.
+      expect(load.between(settled, after).percentile(95)).toBeLessThan(2 * Math.max(healthy.percentile(95), 10))
+    }
+
+    // A slow replica is forgiven by and by.
+    await load.run(15_000)
+    const back = load.now
+    await load.run(6_000)
+    const again = load.between(back, load.now)
+    note("healthy again", back, load.now, replicas.pids)
+    await Promise.all([load.end(), other.end()])
+    expect(load.between(0, Infinity).errors).toEqual([])
+    for (const share of again.shares(replicas.pids)) expect(Math.abs(share - 1 / 3)).toBeLessThan(0.1 / 3)
+  },
+)
