@@ -97,7 +97,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   dashboard: ["live", "."],
   onnx: ["file", "."],
-  client: ["channel", "grpc", "http", "remote", "inspection", "."],
+  client: ["channel", "grpc", "http", "replicas", "remote", "inspection", "."],
   repository: ["directory", "config", "plan", "onnx", "script", "ensemble", "catalogue", "export", "."],
   bench: ["target", "request", "http2", "grpc", "http1", "benchmark", "load", "report", "."],
   protocol: [

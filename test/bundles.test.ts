@@ -65,6 +65,7 @@ const clientBundle: Expected = {
     "client/channel",
     "client/http",
     "client/remote",
+    "client/replicas",
     "core/call",
     "core/codec/generate",
     "core/codec/json",
@@ -78,7 +79,7 @@ const clientBundle: Expected = {
     "core/tensor",
     "core/wire",
   ],
-  kilobytes: 215,
+  kilobytes: 230,
 }
 
 /** The folders of core that execute models. */

@@ -205,6 +205,14 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
   ["calls in flight", "client/src/channel/ClientOptions.ts", /maxInFlight = ([^,]+),/],
   ["response", "client/src/channel/ClientOptions.ts", /maxResponseSize = ([^,]+),/],
   ["connecting", "client/src/channel/ClientOptions.ts", /connectTimeout = "(.*?)"/],
+  ["URLs of a list of replicas", "client/src/replicas/ReplicaUrls.ts", /maxServers = (.*)/],
+  ["addresses of a name that are used", "client/src/replicas/Resolver.ts", /maxAddresses = (.*)/],
+  ["time between two lookups of a name", "client/src/replicas/ReplicatedOptions.ts", /lookupInterval = "(.*?)"/],
+  ["attempts of a call, with retries and hedges", "client/src/replicas/ReplicatedOptions.ts", /attempts = (\d+)/],
+  ["tokens of retries and hedges", "client/src/replicas/ReplicatedOptions.ts", /tokens = (\d+)/],
+  ["ejection of a replica", "client/src/replicas/ReplicatedOptions.ts", /maxTime = "(.*?)"/],
+  ["sequences whose replicas a client remembers", "client/src/replicas/SequenceAffinity.ts", /maxSequences = (.*)/],
+  ["replicas with metrics of their own, per client", "client/src/replicas/EffectMetrics.ts", /maxSeries = (.*)/],
   ["chunks of a large batch in flight", "core/src/call/ChunkedCall.ts", /defaultConcurrentChunks = (.*)/],
 ]
 

@@ -10,7 +10,7 @@ import { Sums, Work } from "./models.ts"
 const [, , http = 0, grpc = 0] = process.argv.map(Number)
 const host = "127.0.0.1"
 const PROCESS = process.pid
-const usual = 5
+const usual = 20
 let millis = usual
 process.on("SIGUSR2", () => (millis = millis === usual ? 10 * usual : usual))
 

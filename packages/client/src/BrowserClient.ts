@@ -13,6 +13,7 @@ import { InvalidUrl } from "@nereid/core/internal/wire/ServerUrl"
 import * as FetchChannel from "./http/FetchChannel.ts"
 import { open, type PromiseClientOf } from "./remote/PromiseClient.ts"
 import * as RemoteModel from "./remote/RemoteModel.ts"
+import * as AttemptMetrics from "./replicas/AttemptMetrics.ts"
 import * as ReplicaChannel from "./replicas/ReplicaChannel.ts"
 import {
   type ReplicaOptions,
@@ -91,10 +92,14 @@ const remote = (
 ): Effect.Effect<RunningModel, InvalidUrl, Scope.Scope> =>
   Effect.gen(function* () {
     const { replicas, ...connection } = yield* Effect.fromResult(read)
-    const { name: model } = definition
     const channel =
       replicas === undefined
         ? FetchChannel.make(connection)
-        : yield* ReplicaChannel.make({ model, connection, settings: replicas, open: FetchChannel.make })
+        : yield* ReplicaChannel.make({
+            metrics: AttemptMetrics.none,
+            connection,
+            settings: replicas,
+            open: FetchChannel.make,
+          })
     return yield* RemoteModel.make(definition, channel, connection)
   })

@@ -26,6 +26,7 @@ import * as GrpcTransport from "./grpc/GrpcTransport.ts"
 import * as HttpChannel from "./http/HttpChannel.ts"
 import { open, type PromiseClientOf } from "./remote/PromiseClient.ts"
 import * as RemoteModel from "./remote/RemoteModel.ts"
+import { EffectMetrics } from "./replicas/EffectMetrics.ts"
 import * as ReplicaChannel from "./replicas/ReplicaChannel.ts"
 import {
   type ReplicatedOptions as ClientOptions,
@@ -154,7 +155,8 @@ const channelOf = (
     const detected = yield* DetectedChannel.opener(known)
     const open = (settings: ClientSettings) => (settings.endpoint.protocol === undefined ? detected : known)(settings)
     if (replicas === undefined) return open(connection)
-    return yield* ReplicaChannel.make({ model: name, connection, settings: replicas, open, lookup })
+    const metrics = new EffectMetrics(name, yield* Effect.context<never>())
+    return yield* ReplicaChannel.make({ metrics, connection, settings: replicas, open, lookup })
   })
 
 const channel = (settings: ClientSettings, connections: number): ServerChannel => {

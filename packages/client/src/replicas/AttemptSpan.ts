@@ -2,7 +2,7 @@
 import { Clock, Context, type Exit, type Tracer } from "effect"
 import { RequestSpan, tracerOf } from "@nereid/core/internal/request/RequestSpan"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
-import type { AttemptReason } from "./ReplicaMetrics.ts"
+import type { AttemptReason } from "./AttemptMetrics.ts"
 
 export interface AttemptSpan {
   readonly span: Tracer.Span

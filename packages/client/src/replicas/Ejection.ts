@@ -1,6 +1,6 @@
 /**
  * Takes a replica out after failures, for a time that grows with each ejection in a row, and returns it by and by. It
- * counts what calls see; HealthChecks.ts asks the replica itself.
+ * counts what calls see; HealthCheck.ts asks the replica itself.
  *
  *   in ──failures──► out ──time──► returning: a growing share of calls ──returnTime──► in
  *                     ▲                          │

@@ -1,7 +1,7 @@
 /**
  * Picks the replica of an attempt: of two random ones, the one with fewer attempts under way. A slow replica counts its
- * attempts several times, a replica that returns after an ejection receives a growing share, and an ejected one nothing.
- * If too few are left, all receive calls: the ejections may be wrong, and no call has anything to lose.
+ * attempts several times, a replica that returns after an ejection receives a growing share, and an ejected one
+ * nothing. If too few are left, all receive calls: the ejections may be wrong, and no call has anything to lose.
  */
 import type { Replica } from "./Replica.ts"
 
@@ -68,7 +68,8 @@ export class Picker {
   }
 
   #cost({ outstanding, latency }: Replica, now: number): number {
-    return (outstanding + 1) * latency.slowness(this.#usual, now)
+    // Squared: a burst of calls at the others must not send its calls to a slow replica.
+    return (outstanding + 1) * latency.slowness(this.#usual, now) ** 2
   }
 
   /** The usual response time is the median of the replicas', and of an even number the smaller one of the middle. */

@@ -1,4 +1,4 @@
-/** What the client knows of one replica: its channel, its calls, how fast it is and whether it receives calls. */
+/** State of one replica: its channel, its calls, how fast it is and whether it receives calls. */
 import type { ServerChannel } from "../channel/Channel.ts"
 import type { Ejection } from "./Ejection.ts"
 import { Latency } from "./Latency.ts"

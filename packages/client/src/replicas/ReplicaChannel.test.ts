@@ -1,11 +1,12 @@
 /** Calls over replicas whose channels a test scripts, on a virtual clock. test/replicas has real servers. */
-import { Effect, Metric, Result } from "effect"
+import { Context, Effect, Metric, Result } from "effect"
 import { expect, it } from "vitest"
 import * as Errors from "@nereid/core/Errors"
 import type { InferenceError } from "@nereid/core/internal/error/InferenceError"
 import type { Parameters } from "@nereid/core/internal/request/Request"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { FailureCause } from "../channel/Channel.ts"
+import { EffectMetrics } from "./EffectMetrics.ts"
 import * as ReplicaChannel from "./ReplicaChannel.ts"
 import { type ReplicaOptions, type ReplicatedSettings, settings } from "./ReplicatedOptions.ts"
 import { type ScriptedCall, ScriptedChannel } from "./ScriptedChannel.fixture.ts"
@@ -32,7 +33,7 @@ const start = (count: number, replicas: ReplicaOptions = {}, lookup?: () => Prom
   if (read.replicas === undefined) throw new Error("no replicas")
   const channel = Effect.runSync(
     ReplicaChannel.make({
-      model: "double",
+      metrics: new EffectMetrics("double", Context.empty()),
       connection: read,
       settings: read.replicas,
       open: ({ endpoint, ip }) => {

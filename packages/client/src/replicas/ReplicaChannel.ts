@@ -13,9 +13,9 @@ import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Channel, ChannelStream, ServerChannel } from "../channel/Channel.ts"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
+import type { AttemptMetrics } from "./AttemptMetrics.ts"
 import * as AttemptSpan from "./AttemptSpan.ts"
 import { Hedging } from "./Hedging.ts"
-import { ReplicaMetrics } from "./ReplicaMetrics.ts"
 import { ReplicaSet } from "./ReplicaSet.ts"
 import type { ReplicaSettings } from "./ReplicaSettings.ts"
 import { type CallContext, type CallRequest, ReplicatedCall } from "./ReplicatedCall.ts"
@@ -25,8 +25,7 @@ import { SequenceAffinity } from "./SequenceAffinity.ts"
 import * as Timers from "./Timers.ts"
 
 export interface ReplicaChannelOptions {
-  /** Name of the model, for metrics. */
-  readonly model: string
+  readonly metrics: AttemptMetrics
   /** Options of each connection. The endpoint is that of the first replica, or the name. */
   readonly connection: ClientSettings
   readonly settings: ReplicaSettings
@@ -93,8 +92,7 @@ class Replicas {
   readonly #waiting = new Set<WaitingCall>()
 
   constructor(options: ReplicaChannelOptions, context: Context.Context<never>) {
-    const { model, settings, timers = Timers.system } = options
-    const metrics = new ReplicaMetrics(model, context)
+    const { metrics, settings, timers = Timers.system } = options
     const onUnreachable = () => this.#resolver?.hurry()
     const replicas = new ReplicaSet({ settings, timers, metrics, onUnreachable })
     this.#context = {

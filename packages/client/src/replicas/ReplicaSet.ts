@@ -5,11 +5,11 @@
 import { constVoid } from "effect/Function"
 import type { Cancel } from "@nereid/core/internal/request/Request"
 import type { ServerChannel } from "../channel/Channel.ts"
+import type { AttemptMetrics } from "./AttemptMetrics.ts"
 import { Ejection, type ReplicaFailure } from "./Ejection.ts"
 import * as HealthCheck from "./HealthCheck.ts"
 import { Picker } from "./Picker.ts"
 import { Replica } from "./Replica.ts"
-import type { ReplicaMetrics } from "./ReplicaMetrics.ts"
 import type { ReplicaSettings } from "./ReplicaSettings.ts"
 import type { Timers } from "./Timers.ts"
 
@@ -22,7 +22,7 @@ export interface ReplicaTarget {
 interface ReplicaSetOptions {
   readonly settings: Pick<ReplicaSettings, "ejection" | "health" | "panicThreshold">
   readonly timers: Timers
-  readonly metrics: ReplicaMetrics
+  readonly metrics: AttemptMetrics
   /** Called when a replica cannot be reached: its address may be out of date. */
   readonly onUnreachable: () => void
 }
@@ -63,7 +63,7 @@ export class ReplicaSet {
       this.#draining.add(replica)
       this.closeIfUnused(replica)
     }
-    this.#options.metrics.replicas(this.#replicas.length)
+    this.#options.metrics.listed(this.#replicas.length)
   }
 
   /** Picks the replica of an attempt; undefined only while there are none. */

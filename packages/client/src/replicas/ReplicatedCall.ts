@@ -8,10 +8,10 @@ import { type InferenceError, retryAfter, SequenceNotFound } from "@nereid/core/
 import type { Cancel } from "@nereid/core/internal/request/Request"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import type { FailureCause, ServerChannel } from "../channel/Channel.ts"
+import type { AttemptMetrics, AttemptOutcome, AttemptReason } from "./AttemptMetrics.ts"
 import type { AttemptSpan, BeginSpan } from "./AttemptSpan.ts"
 import type { Hedging } from "./Hedging.ts"
 import type { Replica } from "./Replica.ts"
-import type { AttemptOutcome, AttemptReason, ReplicaMetrics } from "./ReplicaMetrics.ts"
 import type { ReplicaSet } from "./ReplicaSet.ts"
 import type { ReplicaSettings } from "./ReplicaSettings.ts"
 import type { RetryBudget } from "./RetryBudget.ts"
@@ -28,7 +28,7 @@ export interface CallContext {
   /** Undefined for no hedges. */
   readonly hedging: Hedging | undefined
   readonly timers: Timers
-  readonly metrics: ReplicaMetrics
+  readonly metrics: AttemptMetrics
   readonly beginSpan: BeginSpan
 }
 
@@ -42,8 +42,8 @@ export interface CallRequest<A> {
   /** Whether a second attempt may begin beside the first. */
   readonly mayHedge: boolean
   /**
-   * Sends an attempt. `end` is called once, unless the attempt is cancelled. `commit` is called when the caller receives
-   * a response of a stream, so that no other attempt can replace this one.
+   * Sends an attempt. `end` is called once, unless the attempt is cancelled. `commit` is called when the caller
+   * receives a response of a stream, so that no other attempt can replace this one.
    */
   readonly send: (
     channel: ServerChannel,

@@ -3,8 +3,8 @@ import { type InferenceError, retryAfter } from "@nereid/core/internal/error/Inf
 import type { FailureCause } from "../channel/Channel.ts"
 
 /**
- * `unsent`: no server has seen the request. `refused`: the server allows a retry, and says when. `uncertain`: the server
- * may have executed it. `final`: a retry is useless, or the server forbids it.
+ * `unsent`: no server has seen the request. `refused`: the server allows a retry, and says when. `uncertain`: the
+ * server may have executed it. `final`: a retry is useless, or the server forbids it.
  */
 export type FailureKind = "unsent" | "refused" | "uncertain" | "final"
 

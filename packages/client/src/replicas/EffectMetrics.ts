@@ -1,12 +1,7 @@
 /** Metrics of Effect about attempts and replicas, in the registry of the program. */
 import { type Context, Metric } from "effect"
+import type { AttemptMetrics, AttemptOutcome, AttemptReason } from "./AttemptMetrics.ts"
 import type { Replica } from "./Replica.ts"
-
-/** How an attempt ended. `superseded`: another attempt of its call was faster. */
-export type AttemptOutcome = "success" | "failure" | "cancelled" | "superseded"
-
-/** Why an attempt began. */
-export type AttemptReason = "first" | "retry" | "hedge"
 
 const attempts = Metric.counter("nereid_client_attempts", {
   description: "Attempts of calls, by model, replica, reason (first, retry, hedge) and outcome",
@@ -18,7 +13,7 @@ const ejections = Metric.counter("nereid_client_ejections", {
   incremental: true,
 })
 
-const listed = Metric.gauge("nereid_client_replicas", { description: "Replicas that are listed, by model" })
+const replicas = Metric.gauge("nereid_client_replicas", { description: "Replicas that are listed, by model" })
 
 const durations = Metric.histogram("nereid_client_attempt_seconds", {
   description: "Duration of successful attempts in seconds, by model and replica",
@@ -33,7 +28,7 @@ interface ReplicaSeries {
   readonly duration: typeof durations
 }
 
-export class ReplicaMetrics {
+export class EffectMetrics implements AttemptMetrics {
   readonly #model: string
   readonly #context: Context.Context<never>
   readonly #series = new Map<string, ReplicaSeries>()
@@ -43,7 +38,6 @@ export class ReplicaMetrics {
     this.#context = context
   }
 
-  /** `millis`: duration of the attempt. */
   attempted({ address }: Replica, reason: AttemptReason, outcome: AttemptOutcome, millis: number): void {
     const name = this.#name(address)
     const series = this.#of(name)
@@ -62,8 +56,8 @@ export class ReplicaMetrics {
     Metric.withAttributes(ejections, attributes).updateUnsafe(1, this.#context)
   }
 
-  replicas(count: number): void {
-    Metric.withAttributes(listed, { model: this.#model }).updateUnsafe(count, this.#context)
+  listed(count: number): void {
+    Metric.withAttributes(replicas, { model: this.#model }).updateUnsafe(count, this.#context)
   }
 
   #name(address: string): string {
