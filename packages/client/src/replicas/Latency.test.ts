@@ -36,8 +36,8 @@ it("a slow replica without calls is forgiven", () => {
   const latency = new Latency()
   latency.record(50, 0)
   expect(latency.slowness(5, 0)).toBeCloseTo(10)
-  expect(latency.slowness(5, 10_000)).toBeCloseTo(1 + 9 / Math.E)
-  expect(latency.slowness(5, 25_000)).toBe(1)
+  expect(latency.slowness(5, 5_000)).toBeCloseTo(1 + 9 / Math.E)
+  expect(latency.slowness(5, 12_000)).toBe(1)
 })
 
 it("a call that was given up counts if it took longer than usual", () => {

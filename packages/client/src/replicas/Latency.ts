@@ -4,7 +4,7 @@
 const memory = 2_000
 
 /** Time after which a replica without responses counts a third less slow, in milliseconds. */
-const forgiveness = 10_000
+const forgiveness = 5_000
 
 /** Below this multiple of the usual time, a difference is noise. */
 const tolerance = 2

@@ -264,6 +264,19 @@ it("hedges stop when the budget is used up", () => {
   expect(open().length).toBe(25)
 })
 
+it("a hedge that finds no replica is sent when there is one", () => {
+  const { infer, open, channels, timers } = start(2, { idempotent: true, hedge: { after: 50 }, health: true })
+  infer()
+  const [[first] = [""]] = open()
+  for (const [name, { checks }] of channels) checks[0]?.(name === first ? "ready" : "notReady")
+  timers.advance(500)
+  expect(open().length).toBe(1)
+  timers.advance(600)
+  for (const { checks } of channels.values()) checks.at(-1)?.("ready")
+  timers.advance(100)
+  expect(open().length).toBe(2)
+})
+
 it("a cancelled call cancels all its attempts", () => {
   const { infer, open, timers, channels } = start(3, { idempotent: true, hedge: { after: 50 } })
   const call = infer()

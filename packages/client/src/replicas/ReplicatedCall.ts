@@ -55,6 +55,9 @@ export interface CallRequest<A> {
   readonly reply: (outcome: Outcome<A>) => void
 }
 
+/** Time to the next attempt of a hedge that found no replica, in milliseconds. */
+const hedgeInterval = 100
+
 interface Attempt {
   readonly replica: Replica
   readonly reason: AttemptReason
@@ -150,16 +153,19 @@ export class ReplicatedCall<A> {
   #prepareHedge(replica: Replica, now: number): void {
     const { hedging, timers } = this.#context
     replica.onUnhealthy.add(this.#onUnhealthy)
-    const delay = hedging?.delay(now)
     this.#cancelTimer()
+    const delay = hedging?.delay(now)
     if (delay !== undefined) this.#cancelTimer = timers.after(delay, () => this.#hedge())
   }
 
   #hedge(): void {
-    const { replicas, budget, settings } = this.#context
+    const { replicas, budget, settings, timers } = this.#context
     if (this.#isOver || this.#counted >= settings.attempts) return
     const replica = replicas.untried(this.#tried)
-    if (replica !== undefined && budget.hedge()) this.#begin(replica, "hedge")
+    if (replica !== undefined && budget.hedge()) return this.#begin(replica, "hedge")
+    // Perhaps there is one later, or the budget permits it.
+    this.#cancelTimer()
+    this.#cancelTimer = timers.after(hedgeInterval, () => this.#hedge())
   }
 
   #ended(attempt: Attempt, outcome: Outcome<A>, cause: FailureCause | undefined): void {
