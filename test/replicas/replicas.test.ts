@@ -6,6 +6,7 @@ import { Client as BrowserClient } from "@nereid/client/browser"
 import { Model } from "@nereid/core"
 import { Server } from "@nereid/server"
 import { Effect, Layer, Tracer } from "effect"
+import { authority } from "../fixtures/certificate.ts"
 import { parentOf, recorder } from "../fixtures/spans.ts"
 import { freePort } from "../Program.ts"
 import { Sums, Work } from "./models.ts"
@@ -115,6 +116,21 @@ describe.each<Protocol>(["grpc", "http"])("over %s", (protocol) => {
     }
     await Promise.all(sessions.map((session) => session.close()))
   })
+})
+
+it.each(["grpcs", "https"] as const)("certificates are those of the name, with %s", async (scheme) => {
+  const issuer = authority()
+  const tls = issuer.issue("localhost")
+  const models = Model.each(Work, ({ X }) => Effect.succeed({ Y: 2 * X, PROCESS: 1 }))
+  const listener = { host: "127.0.0.1", port: 0 }
+  const options = { http: listener, grpc: listener, tls: { http: tls, grpc: tls }, metrics: false } as const
+  await using server = await Server.start([Work], models, options)
+  const { port } = scheme === "grpcs" ? server.grpc : server.http
+  await using work = await Client.connect(Work, {
+    url: `dns+${scheme}://localhost:${port}`,
+    tls: { ca: issuer.cert },
+  })
+  expect(await work.infer({ X: 2 })).toEqual({ Y: 4, PROCESS: 1 })
 })
 
 it("one connection may be several", async () => {
