@@ -1,6 +1,9 @@
 /** Clients over replicas, with real servers: in this process, and in processes of their own that are killed. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
-import { describe, expect, it } from "@effect/vitest"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it, onTestFinished } from "@effect/vitest"
 import { Client } from "@nereid/client"
 import { Client as BrowserClient } from "@nereid/client/browser"
 import { Model } from "@nereid/core"
@@ -120,7 +123,12 @@ describe.each<Protocol>(["grpc", "http"])("over %s", (protocol) => {
 
 it.each(["grpcs", "https"] as const)("certificates are those of the name, with %s", async (scheme) => {
   const issuer = authority()
-  const tls = issuer.issue("localhost")
+  const { cert, key } = issuer.issue("localhost")
+  const folder = mkdtempSync(join(tmpdir(), "replicas-"))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const tls = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") }
+  writeFileSync(tls.cert, cert)
+  writeFileSync(tls.key, key)
   const models = Model.each(Work, ({ X }) => Effect.succeed({ Y: 2 * X, PROCESS: 1 }))
   const listener = { host: "127.0.0.1", port: 0 }
   const options = { http: listener, grpc: listener, tls: { http: tls, grpc: tls }, metrics: false } as const

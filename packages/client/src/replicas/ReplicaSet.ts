@@ -114,7 +114,7 @@ export class ReplicaSet {
         replica.isHealthy = isHealthy
         if (isHealthy) return replica.ejection.returns(timers.now())
         metrics.ejected(replica)
-        for (const react of [...replica.onUnhealthy]) react()
+        for (const react of replica.onUnhealthy) react()
       }
       this.#checks.set(replica, HealthCheck.watch(channel, settings.health, timers, onChange))
     }

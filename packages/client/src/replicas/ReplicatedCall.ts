@@ -107,7 +107,7 @@ export class ReplicatedCall<A> {
     const now = timers.now()
     // Timers may fire a little early.
     const isTimeout = now - this.#startedAt >= timeoutMs - 1
-    for (const attempt of [...this.#inFlight]) {
+    for (const attempt of this.#inFlight) {
       const hadTime = now - attempt.startedAt >= timeoutMs / 2
       if (isTimeout && hadTime) replicas.failed(attempt.replica, "failed")
       this.#abandon(attempt, isTimeout ? "failure" : "cancelled", now)
@@ -248,7 +248,7 @@ export class ReplicatedCall<A> {
   #finish(outcome: Outcome<A>): void {
     const { timers, hedging } = this.#context
     const now = timers.now()
-    for (const attempt of [...this.#inFlight]) {
+    for (const attempt of this.#inFlight) {
       hedging?.record(now - attempt.startedAt, now)
       this.#abandon(attempt, "superseded", now)
     }
