@@ -5,7 +5,7 @@
 import { Effect, Exit, type Fiber, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import { Unavailable } from "@nereid/core/Errors"
-import type { Cancel, NamedTensor, Parameter, Parameters } from "@nereid/core/internal/request/Request"
+import type { Cancel, Parameter, Parameters } from "@nereid/core/internal/request/Request"
 import * as ErrorCode from "../wire/ErrorCode.ts"
 import { FrameBody } from "../wire/FrameBody.ts"
 import * as FrameKind from "../wire/FrameKind.ts"

@@ -97,6 +97,8 @@ export class ModelProcess implements Supervised {
       ? new ReadyCheck.ReadyCheck(options.name, (kind, header) => this.#spawned.sendControl(kind, header))
       : undefined
     this.#stacks = new Stacks(() => this.#spawned)
+    // Without executions, it does not keep Node running.
+    started.spawned.unref()
     started.listen({
       onControl: (frame) => this.#receiveControl(frame),
       onData: (frame) => this.#receiveData(frame),

@@ -77,10 +77,7 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
       }
       const onStarted = (header: Header.Header) => {
         const error = Header.text(header, "e")
-        if (error !== undefined) {
-          const missing = Header.text(header, "missing")
-          return fail(missing === undefined ? error : missingModule(error, missing, options.python), missing)
-        }
+        if (error !== undefined) return fail(error, Header.text(header, "missing"))
         const started = spawned
         if (started === undefined) return
         clearTimeout(timer)
@@ -182,19 +179,3 @@ const fieldOf = ({ name, datatype, dims, optional, form }: TensorSpec) => ({
 const forms: ReadonlyArray<ExecuteForm> = ["sync", "async", "generator", "async-generator"]
 
 const formOf = (mode: string | undefined): ExecuteForm => forms.find((form) => form === mode) ?? "sync"
-
-/** Names of packages that differ from the module that they are imported by. */
-const packages: Readonly<Record<string, string>> = {
-  bs4: "beautifulsoup4",
-  cv2: "opencv-python-headless",
-  PIL: "pillow",
-  skimage: "scikit-image",
-  sklearn: "scikit-learn",
-  yaml: "pyyaml",
-}
-
-const missingModule = (error: string, module: string, python: string): string => {
-  const [top = module] = module.split(".")
-  const name = Object.hasOwn(packages, top) ? packages[top] : top
-  return `${error}\n${python} has no module '${top}'. If it is a package, install it: ${python} -m pip install ${name}`
-}

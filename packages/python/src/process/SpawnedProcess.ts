@@ -78,8 +78,8 @@ export class SpawnedProcess {
       // A process that it has forked may keep the pipes open.
       for (const stream of child.stdio.slice(1)) setTimeout(() => stream?.destroy(), pipeTimeout).unref()
     })
+    // The process itself keeps Node running, until `unref`.
     for (const stream of child.stdio) unref(stream)
-    child.unref()
   }
 
   get pid(): number | undefined {
@@ -126,7 +126,7 @@ export class SpawnedProcess {
     if (this.#data !== undefined) FrameWriter.write(this.#data, kind, header, body)
   }
 
-  /** Keeps Node running until `unref`. */
+  /** Keeps Node running until `unref`, as from the start. */
   ref(): void {
     this.#child.ref()
   }
