@@ -70,6 +70,10 @@ class RequestError(Exception):
         self.code = ErrorCode(code)
 
 
+class WrongReturn(Exception):
+    """An execute returned what it must not; the text reaches the client without the name of this class."""
+
+
 def expect(name: str, value: Any, *kinds: type) -> Any:
     """Returns `value`, or raises TypeError unless it is an instance of one of `kinds`; bool is no int here."""
     if isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds):
@@ -90,6 +94,11 @@ def describe_exception(error: BaseException) -> str:
         return text
     lines = "".join(f"  {frame.filename}({frame.lineno}): {frame.name}\n" for frame in reversed(frames))
     return f"{text}\n\nAt:\n{lines}"
+
+
+def describe_failure(error: BaseException) -> str:
+    """Text of what an execute raised: with frames, except for wrong returns, which have none of interest."""
+    return str(error) if isinstance(error, WrongReturn) else describe_exception(error)
 
 
 def user_frames(trace: Optional[TracebackType]) -> list[traceback.FrameSummary]:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Protocol
 
 from .buffers import Buffers
 from .cleanup import Cleanup
-from .errors import ErrorCode, RequestError, describe_exception
+from .errors import ErrorCode, RequestError, WrongReturn, describe_failure
 from .event_loop import EventLoop
 from .flags import REQUEST_RELEASE_RESCHEDULE
 from .frames import Frame, FrameSocket, Kind, ProtocolError
@@ -22,10 +22,6 @@ from .response import InferenceResponse
 from .sender import RequestState, check_returned, never_answered
 from .start import Start
 from .tensor import Tensor, read_tensors, wire_parts
-
-
-class WrongReturn(Exception):
-    """An execute returned what it must not; the text reaches the client without the name of this class."""
 
 
 class Executor(Protocol):
@@ -112,11 +108,6 @@ class Serving:
         """Writes an exception with its traceback to the log."""
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip()
         self.host.log(int(LogLevel.ERROR), text, file, 0)
-
-
-def describe_failure(error: BaseException) -> str:
-    """Text of what an execute raised."""
-    return str(error) if isinstance(error, WrongReturn) else describe_exception(error)
 
 
 class TritonExecutor:
@@ -216,7 +207,7 @@ class TritonExecutor:
     def _end_decoupled(self, serving: Serving, states: list[RequestState], future: Future[Any]) -> None:
         error = future.exception()
         if error is not None:
-            text = describe_exception(error)
+            text = describe_failure(error)
             for state in states:
                 state.failure = text
             serving.log_exception(error, self._start.file)
