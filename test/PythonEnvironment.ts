@@ -43,7 +43,18 @@ export const prepare = (tests: string, oldest: readonly [number, number] = [3, 1
     if (made.status !== 0) {
       return { missing: `python3 cannot make a virtual environment:\n${made.stdout}${made.stderr}` }
     }
-    const install = ["-m", "pip", "install", "--no-input", "--only-binary", ":all:", "--retries", "1", "--timeout", "20"]
+    const install = [
+      "-m",
+      "pip",
+      "install",
+      "--no-input",
+      "--only-binary",
+      ":all:",
+      "--retries",
+      "1",
+      "--timeout",
+      "20",
+    ]
     const pip = join(draft, "bin", "python")
     const { status, stderr } = run(pip, [...install, "--quiet", "--requirement", requirements], 5)
     if (status === null) return { missing: "the Python registry has not sent everything within 5 minutes" }

@@ -138,10 +138,7 @@ export const layer = <
 }
 
 const cacheRefusal = ({ file }: Settings, model: string) =>
-  PythonLoadError.make(
-    { model, file, python: undefined },
-    "responseCache requires a model that is not decoupled",
-  )
+  PythonLoadError.make({ model, file, python: undefined }, "responseCache requires a model that is not decoupled")
 
 interface Settings {
   readonly file: string
@@ -223,9 +220,7 @@ const prepare = Effect.fn("Python.prepare")(function* (
     PythonLoadError.make({ model: name, file, python: executable }, message),
   )
   const signature =
-    sequencing === undefined
-      ? definition.signature
-      : SequenceInstance.innerSignature(definition.signature, sequencing)
+    sequencing === undefined ? definition.signature : SequenceInstance.innerSignature(definition.signature, sequencing)
   const described: ModelConfiguration.ConfiguredModel = {
     name,
     maxBatchSize,

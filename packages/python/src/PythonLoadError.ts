@@ -21,11 +21,7 @@ export interface LoadProblem {
   readonly python: string | undefined
 }
 
-export const make = (
-  { model, file, python }: LoadProblem,
-  reason: string,
-  missing?: string,
-): PythonLoadError => {
+export const make = ({ model, file, python }: LoadProblem, reason: string, missing?: string): PythonLoadError => {
   const using = python === undefined ? "" : ` with ${python}`
   return new PythonLoadError({
     model,

@@ -56,8 +56,7 @@ export const unpack = (
       new ArchiveProblem({ message: `cannot unpack the Python environment ${archive}: ${errorMessage(error)}` }),
   })
 
-const defaultCache = (): string =>
-  join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "nereid", "python")
+const defaultCache = (): string => join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "nereid", "python")
 
 const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16)
 

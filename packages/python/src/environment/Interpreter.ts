@@ -114,9 +114,7 @@ export const find = Effect.fn("Interpreter.find")(function* (
 
 const known = new Map<string, Interpreter>()
 
-const check = Effect.fnUntraced(function* (
-  candidate: Candidate,
-): Effect.fn.Return<Interpreter, InterpreterProblem> {
+const check = Effect.fnUntraced(function* (candidate: Candidate): Effect.fn.Return<Interpreter, InterpreterProblem> {
   const { executable, variables } = candidate
   // Another PATH may lead to another Python.
   const key = JSON.stringify([executable, executable.includes("/") ? "" : process.env["PATH"]])

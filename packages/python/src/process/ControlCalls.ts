@@ -143,7 +143,10 @@ export class ControlCalls {
     fiber.addObserver((exit) => {
       if (Exit.isSuccess(exit)) return this.#reply(`{"n":${number},"ok":${exit.value}}`)
       const error = Exit.findError(exit)
-      this.#refuse(number, Result.isSuccess(error) ? error.success : new Unavailable({ message: "the server is stopping" }))
+      this.#refuse(
+        number,
+        Result.isSuccess(error) ? error.success : new Unavailable({ message: "the server is stopping" }),
+      )
     })
   }
 

@@ -116,7 +116,11 @@ export class Execution {
       return rescheduled
     }
     if (outcome["w"] === 1 && !request.isOver) {
-      return Result.succeed({ outputs: [], parameters: noParameters, rest: RestDeadline.watch(request.request, request.rest) })
+      return Result.succeed({
+        outputs: [],
+        parameters: noParameters,
+        rest: RestDeadline.watch(request.request, request.rest),
+      })
     }
     if (outcome["o"] !== undefined || outcome["e"] !== undefined) {
       const result = this.#outcome(request.request, outcome, reader)

@@ -194,10 +194,7 @@ export class ModelProcess implements Supervised {
         else {
           this.#spawned.sendControl(FrameKind.STOP, "{}")
           const { stopTimeout } = this.#options.limits
-          const timer = setTimeout(
-            () => this.#spawned.kill(`it did not end within ${stopTimeout} ms`),
-            stopTimeout,
-          )
+          const timer = setTimeout(() => this.#spawned.kill(`it did not end within ${stopTimeout} ms`), stopTimeout)
           this.#onExit = () => clearTimeout(timer)
         }
       }

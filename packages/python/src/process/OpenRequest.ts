@@ -15,7 +15,10 @@ export interface OpenRequestOptions {
   /** Whether it may have any number of responses. */
   readonly decoupled: boolean
   /** Runs the effect that passes a response on. */
-  readonly run: (effect: Effect.Effect<void, InferenceError>, onExit: (exit: Exit.Exit<void, InferenceError>) => void) => void
+  readonly run: (
+    effect: Effect.Effect<void, InferenceError>,
+    onExit: (exit: Exit.Exit<void, InferenceError>) => void,
+  ) => void
   /** Tells the process that no caller waits for the request any more. */
   readonly onCancel: () => void
 }
