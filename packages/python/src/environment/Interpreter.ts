@@ -107,7 +107,9 @@ export const find = Effect.fn("Interpreter.find")(function* (
   return yield* check(onPath("python3")).pipe(
     Effect.catch((first) =>
       // The problem of python3 tells more, unless only `python` exists.
-      Effect.mapError(check(onPath("python")), (second) => (first.missing === "python" ? second : first)),
+      Effect.mapError(check(onPath("python")), (second) =>
+        first.missing === "python" && second.missing !== "python" ? second : first,
+      ),
     ),
   )
 })

@@ -98,15 +98,17 @@ const number = (header: Uint8Array, from: number, length: number): number => {
     throw new Error("the archive has a number that is too large")
   }
   const digits = text(header, from, length).trim()
-  if (!/^[0-7]*$/.test(digits)) throw new Error(`the archive has a wrong number ${JSON.stringify(digits)}`)
+  if (!/^[0-7]*$/.test(digits)) throw damaged()
   return digits === "" ? 0 : Number.parseInt(digits, 8)
 }
 
 const checkSum = (header: Uint8Array): void => {
   let sum = 0
   for (let index = 0; index < blockLength; index++) sum += index >= 148 && index < 156 ? 32 : (header[index] ?? 0)
-  if (sum !== number(header, 148, 8)) throw new Error("it is not a tar archive, or it is damaged")
+  if (sum !== number(header, 148, 8)) throw damaged()
 }
+
+const damaged = () => new Error("it is not a tar archive, or it is damaged")
 
 /** Records `<length> <key>=<value>\n`. */
 const paxRecords = (bytes: Uint8Array): Extension => {
