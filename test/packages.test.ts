@@ -4,9 +4,10 @@ import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, w
 import { join } from "node:path"
 import { Server } from "@nereid/server"
 import sharp from "sharp"
-import { afterAll, describe, expect, it, onTestFinished } from "vitest"
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest"
 import * as StagedPackage from "../.ci/StagedPackage.ts"
 import { Guide } from "./Guide.ts"
+import { python } from "./fixtures/python.ts"
 import { packageOf, packages } from "./Imports.ts"
 import { freePort, hasCurl, nereid, Program, root, shell } from "./Program.ts"
 
@@ -174,6 +175,12 @@ describe("the program of the README", () => {
   it.each(["core", "protocol"])("runs, of %s", (name) => run(name))
 
   it("runs, of worker", () => run("worker", "main.ts"))
+
+  it.skipIf(python === undefined)("runs, of python", async () => {
+    vi.stubEnv("NEREID_PYTHON", python)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    await run("python", "main.ts")
+  })
 
   it("runs, of onnx", () => {
     copyDigits(fileOf("onnx", "digits.onnx"))

@@ -35,9 +35,7 @@ const file = (name: string) => join(import.meta.dirname, `models/${name}.py`)
 const callOf =
   ({ calls }: RunningModel, tensor: TypedTensor): Call =>
   () =>
-    Effect.runPromise(
-      infer(calls, { id: "", inputs: [tensor], rows: 1, parameters: {}, deadline: undefined }),
-    )
+    Effect.runPromise(infer(calls, { id: "", inputs: [tensor], rows: 1, parameters: {}, deadline: undefined }))
 
 /** A round trip of this many bytes over a bare socket. */
 const echo = async (executable: string, length: number) => {
@@ -76,10 +74,15 @@ const echo = async (executable: string, length: number) => {
   return { call, end }
 }
 
-const median = (values: ReadonlyArray<number>): number => values.toSorted((one, next) => one - next)[values.length >> 1] ?? 0
+const median = (values: ReadonlyArray<number>): number =>
+  values.toSorted((one, next) => one - next)[values.length >> 1] ?? 0
 
 /** Microseconds of one call each, as medians of alternating rounds. */
-const compare = async (calls: ReadonlyArray<Call>, perRound: number, rounds: number): Promise<ReadonlyArray<number>> => {
+const compare = async (
+  calls: ReadonlyArray<Call>,
+  perRound: number,
+  rounds: number,
+): Promise<ReadonlyArray<number>> => {
   const times = calls.map((): Array<number> => [])
   for (let round = -2; round < rounds; round++) {
     for (const [index, call] of calls.entries()) {
@@ -100,7 +103,12 @@ const run = async (executable: string) => {
     Effect.runPromise(Effect.orDie(Layer.buildWithScope(layer, scope)))
   const model = async (options: Omit<Python.LayerOptions, "warmUp" | "responseCache">) => {
     const context = await build(Python.layer(Bytes, { ...options, python: executable }))
-    return Effect.runPromise(Effect.provideContext(Effect.map(Bytes, ({ model }) => model), context))
+    return Effect.runPromise(
+      Effect.provideContext(
+        Effect.map(Bytes, ({ model }) => model),
+        context,
+      ),
+    )
   }
   const triton = await model({ file: file("identity") })
   const plain = await model({ file: file("functions"), function: "same" })
@@ -122,9 +130,18 @@ const run = async (executable: string) => {
     bare.end()
   }
   const texts = await build(Python.layer(Texts, { file: file("identity"), python: executable }))
-  const strings = await Effect.runPromise(Effect.provideContext(Effect.map(Texts, ({ model }) => model), texts))
+  const strings = await Effect.runPromise(
+    Effect.provideContext(
+      Effect.map(Texts, ({ model }) => model),
+      texts,
+    ),
+  )
   const encoder = new TextEncoder()
-  const words = Tensor.make("BYTES", [1000], Array.from({ length: 1000 }, (_, index) => encoder.encode(`text ${index}`)))
+  const words = Tensor.make(
+    "BYTES",
+    [1000],
+    Array.from({ length: 1000 }, (_, index) => encoder.encode(`text ${index}`)),
+  )
   const [inStrings = 0] = await compare([callOf(strings, words)], 50, 10)
   console.log(`1,000 strings: model.py ${inStrings.toFixed(0)} µs`)
 

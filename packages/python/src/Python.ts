@@ -22,10 +22,10 @@ import * as ModelConfiguration from "./ModelConfiguration.ts"
 import * as AutoComplete from "./process/AutoComplete.ts"
 import type { ProcessLimits } from "./process/ProcessOptions.ts"
 import * as PythonInstances from "./process/PythonInstances.ts"
-import * as PythonLoadError from "./PythonLoadError.ts"
+import * as PythonLoadError from "./process/PythonLoadError.ts"
 
 export type { RestartOptions } from "@nereid/core/internal/instance/Supervisor"
-export { PythonLoadError } from "./PythonLoadError.ts"
+export { PythonLoadError } from "./process/PythonLoadError.ts"
 
 /** Options of a model in Python processes. */
 export interface LayerOptions<I extends Fields = Fields> extends Provide.ServingOptions<I> {

@@ -3,7 +3,7 @@
  * Triton.
  */
 import { Deferred, Effect } from "effect"
-import type { PythonLoadError } from "../PythonLoadError.ts"
+import type { PythonLoadError } from "./PythonLoadError.ts"
 import type { Header } from "../wire/Header.ts"
 import { ControlCalls } from "./ControlCalls.ts"
 import type { ProcessOptions } from "./ProcessOptions.ts"

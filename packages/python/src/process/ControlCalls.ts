@@ -2,7 +2,7 @@
  * Requests of a model's code to the server, as frames of the control socket: calls of other models, their loads, metrics
  * and log. Each has a number, which the replies repeat.
  */
-import { Effect, Exit, type Fiber, Result } from "effect"
+import { type Effect, Exit, type Fiber, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import { Unavailable } from "@nereid/core/Errors"
 import type { Cancel, Parameter, Parameters } from "@nereid/core/internal/request/Request"

@@ -9,7 +9,7 @@ import * as ErrorCode from "../wire/ErrorCode.ts"
 import * as Header from "../wire/Header.ts"
 import * as ParameterText from "../wire/ParameterText.ts"
 import { TensorReader } from "../wire/TensorMessage.ts"
-import { OpenRequest, type Outcome } from "./OpenRequest.ts"
+import type { OpenRequest, Outcome } from "./OpenRequest.ts"
 import type { OutputCheck } from "./OutputCheck.ts"
 import * as RestDeadline from "./RestDeadline.ts"
 

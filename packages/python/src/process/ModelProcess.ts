@@ -10,7 +10,7 @@ import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/
 import type { Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
 import type { Supervised } from "@nereid/core/internal/instance/Supervisor"
 import type { Request } from "@nereid/core/internal/request/Request"
-import type { PythonLoadError } from "../PythonLoadError.ts"
+import type { PythonLoadError } from "./PythonLoadError.ts"
 import * as ExecuteMessage from "../wire/ExecuteMessage.ts"
 import * as FrameKind from "../wire/FrameKind.ts"
 import type { Frame } from "../wire/FrameReader.ts"

@@ -4,7 +4,7 @@
  *   during the batch     responses, end ─► outcome of the batch
  *   after the batch      responses, end ─► reply
  */
-import { Effect, Exit, Result } from "effect"
+import { type Effect, Exit, Result } from "effect"
 import { ExecutionFailed, type InferenceError } from "@nereid/core/Errors"
 import { noParameters, type Reply, type Request, type Response, type Rest } from "@nereid/core/internal/request/Request"
 

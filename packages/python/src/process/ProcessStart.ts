@@ -8,7 +8,7 @@ import { wireDims, type TensorSpec } from "@nereid/core/internal/tensor/TensorSp
 import * as FrameKind from "../wire/FrameKind.ts"
 import type { Frame } from "../wire/FrameReader.ts"
 import * as Header from "../wire/Header.ts"
-import * as PythonLoadError from "../PythonLoadError.ts"
+import * as PythonLoadError from "./PythonLoadError.ts"
 import type { ProcessOptions } from "./ProcessOptions.ts"
 import { SpawnedProcess } from "./SpawnedProcess.ts"
 import * as Stacks from "./Stacks.ts"

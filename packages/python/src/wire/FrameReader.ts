@@ -18,12 +18,13 @@ export interface Frame {
 
 export const headLength = 16
 
-const stagingLength = 64 * 1024
+/** More than the kernel keeps for a Unix socket by default: a medium frame is one read. */
+const stagingLength = 256 * 1024
+const empty = new Uint8Array(0)
+
 const maxHeaderLength = 16 * 1024 * 1024
 /** Bytes of one body; Node has no larger buffers on some platforms. */
 const maxBodyLength = 2 ** 40
-
-const empty = new Uint8Array(0)
 
 export class FrameReader {
   readonly #onFrame: (frame: Frame) => void
@@ -97,7 +98,7 @@ export class FrameReader {
         this.#shrink()
         return
       }
-      const body = bodyLength === 0 ? empty : SmallMemory.copy(this.#staging.subarray(bodyAt, bodyAt + bodyLength))
+      const body = copied(this.#staging.subarray(bodyAt, bodyAt + bodyLength))
       offset = bodyAt + bodyLength
       this.#onFrame({ kind, header, body })
     }
@@ -122,4 +123,15 @@ export class FrameReader {
   #shrink(): void {
     if (this.#staging.length > stagingLength) this.#staging = Buffer.allocUnsafeSlow(stagingLength)
   }
+}
+
+/** Bytes from which memory is not shared with other frames, and not filled with zeros. */
+const minSeparate = 1024
+
+const copied = (bytes: Uint8Array): Uint8Array => {
+  if (bytes.length === 0) return empty
+  if (bytes.length < minSeparate) return SmallMemory.copy(bytes)
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
+  copy.set(bytes)
+  return copy
 }
