@@ -4,7 +4,7 @@ import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, w
 import { join } from "node:path"
 import { Server } from "@nereid/server"
 import sharp from "sharp"
-import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest"
+import { afterAll, describe, expect, it, onTestFinished } from "vitest"
 import * as StagedPackage from "../.ci/StagedPackage.ts"
 import { Guide } from "./Guide.ts"
 import { python } from "./fixtures/python.ts"
@@ -145,9 +145,9 @@ describe("the program of the README", () => {
       .map(([, line]) => `${line}\n`)
       .join("")
 
-  const run = async (name: string, file = "guide.ts") => {
+  const run = async (name: string, file = "guide.ts", variables: Readonly<Record<string, string>> = {}) => {
     expect(expected(name)).not.toBe("")
-    expect(await new Program([fileOf(name, file)]).ended).toMatchObject({ code: 0, output: expected(name) })
+    expect(await new Program([fileOf(name, file)], variables).ended).toMatchObject({ code: 0, output: expected(name) })
   }
 
   /** The server that other READMEs call. */
@@ -177,9 +177,7 @@ describe("the program of the README", () => {
   it("runs, of worker", () => run("worker", "main.ts"))
 
   it.skipIf(python === undefined)("runs, of python", async () => {
-    vi.stubEnv("NEREID_PYTHON", python)
-    onTestFinished(() => void vi.unstubAllEnvs())
-    await run("python", "main.ts")
+    await run("python", "main.ts", { NEREID_PYTHON: python ?? "" })
   })
 
   it("runs, of onnx", () => {

@@ -62,7 +62,7 @@ describe.skipIf(python === undefined)("a function", () => {
     }),
   )
 
-  it.live("whose parameters are not the inputs does not load", () =>
+  it.live("with other parameters than the inputs does not load", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(Python.layer(Numbers, of("wrong_name")))))
       assert.instanceOf(error, Python.PythonLoadError)
@@ -148,7 +148,7 @@ describe.skipIf(python === undefined)("a process", () => {
     }).pipe(Effect.provide(Python.layer(Single, { ...of("die"), restart: { delay: 50 } }))),
   )
 
-  it.live("whose execution takes too long is ended; the log has the stacks", () =>
+  it.live("with an execution that takes too long is ended; the log has the stacks", () =>
     Effect.gen(function* () {
       const log = yield* logs
       const call = Effect.gen(function* () {

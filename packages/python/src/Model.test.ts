@@ -51,7 +51,7 @@ describe.skipIf(python === undefined)("a model.py", () => {
     }).pipe(Effect.provide(command())),
   )
 
-  it.live("receives the requests of a batch, and answers each with outputs or an error of its own", () =>
+  it.live("receives the requests of a batch, and answers each with outputs or a separate error", () =>
     Effect.gen(function* () {
       const { infer, model } = yield* Command
       const texts = ["size", "error INVALID_ARG wrong", "echo a", "error NOT_FOUND nothing"]
@@ -81,7 +81,7 @@ describe.skipIf(python === undefined)("a model.py", () => {
     }).pipe(Effect.provide(command())),
   )
 
-  it.live("whose execute raises fails all requests of the batch", () =>
+  it.live("with an execute that raises fails all requests of the batch", () =>
     Effect.gen(function* () {
       const { infer } = yield* Command
       const texts = ["raise bad", "echo a"]
@@ -167,7 +167,7 @@ describe.skipIf(python === undefined)("a model.py", () => {
     }).pipe(Effect.provide(command({ restart: { delay: 1 } }))),
   )
 
-  it.live("whose initialize raises does not load: the error is its text", () =>
+  it.live("with an initialize that raises does not load: the error is its text", () =>
     Effect.gen(function* () {
       const { message } = yield* loadError({ parameters: { fail: "no weights" } })
       assert.match(message, /^cannot load model 'command' from '\S+model\.py' with \S+: .*ValueError: no weights/)
@@ -189,7 +189,7 @@ describe.skipIf(python === undefined)("a model.py", () => {
     }),
   )
 
-  it.live("whose initialize does not end in time does not load; the log has its stacks", () =>
+  it.live("with an initialize that does not end in time does not load; the log has its stacks", () =>
     Effect.gen(function* () {
       const log = yield* logs
       const { message } = yield* loadError({ parameters: { hang: "1" }, initializeTimeout: 300 }).pipe(
@@ -269,7 +269,7 @@ describe.skipIf(python === undefined)("a decoupled model.py", () => {
     }),
   )
 
-  it.live("whose inputs differ from the declaration does not load: the error says how", () =>
+  it.live("with other inputs than declared does not load: the error says how", () =>
     Effect.gen(function* () {
       const layer = Python.layer(Other, { file: modelFile("decoupled"), ...interpreter })
       const { message } = yield* Effect.flip(Effect.scoped(Layer.build(layer)))

@@ -114,7 +114,7 @@ describe("an archive", () => {
     expect(existsSync(at("b"))).toBe(false)
   })
 
-  it("whose entry follows a link of the same path replaces the link", async () => {
+  it("with an entry behind a link of the same path replaces the link", async () => {
     writeFileSync(at("outside"), "untouched")
     const path = archive({ path: "a", type: "2", target: at("outside") }, { path: "a", text: "x" })
     expect(readFileSync(join(await unpack(path), "a"), "utf8")).toBe("x")
