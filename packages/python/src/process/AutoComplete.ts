@@ -8,20 +8,32 @@ import type { Header } from "../wire/Header.ts"
 import { ControlCalls } from "./ControlCalls.ts"
 import type { ProcessOptions } from "./ProcessOptions.ts"
 import * as ProcessStart from "./ProcessStart.ts"
+import type { SpawnedProcess } from "./SpawnedProcess.ts"
 
 /** The completed configuration; undefined for a model without that function. */
 export const run = (options: ProcessOptions): Effect.Effect<Header | undefined, PythonLoadError> =>
   Effect.gen(function* () {
     const fork = Effect.runForkWith(yield* Effect.context<never>())
-    const calls = new ControlCalls({ ports: options.ports, maxCalls: 0, run: fork, send: () => {} })
-    const { spawned, config, listen } = yield* ProcessStart.start({
+    let process: SpawnedProcess | undefined
+    const calls = new ControlCalls({
+      ports: options.ports,
+      maxCalls: 0,
+      run: fork,
+      send: (kind, header, body) => process?.sendControl(kind, header, body),
+    })
+    const starting = ProcessStart.start({
       ...options,
       isAutoComplete: true,
       onControl: (frame) => calls.receive(frame),
+      onSpawned: (spawned) => (process = spawned),
     })
+    const { spawned, config, listen } = yield* Effect.ensuring(
+      starting,
+      Effect.sync(() => calls.close()),
+    )
     const exited = Deferred.makeUnsafe<void>()
     listen({
-      onControl: (frame) => void calls.receive(frame),
+      onControl: () => {},
       onData: () => {},
       onBroken: () => {},
       onExit: () => Deferred.doneUnsafe(exited, Effect.void),

@@ -37,9 +37,12 @@ export const start = (options: ProcessOptions): Effect.Effect<ModelProcess, Pyth
       run,
       send: (kind, header, body) => spawned?.sendControl(kind, header, body),
     })
-    const starting = ProcessStart.start({ ...options, onControl: (frame) => calls.receive(frame) })
+    const starting = ProcessStart.start({
+      ...options,
+      onControl: (frame) => calls.receive(frame),
+      onSpawned: (process) => (spawned = process),
+    })
     const started = yield* Effect.onError(starting, () => Effect.sync(() => calls.close()))
-    spawned = started.spawned
     return new ModelProcess(options, started, calls, run)
   }).pipe(Effect.uninterruptible)
 

@@ -39,6 +39,8 @@ export interface StartOptions extends ProcessOptions {
   readonly isAutoComplete?: boolean
   /** Takes frames before the end of the start: the code may log, and use metrics. */
   readonly onControl: (frame: Frame) => boolean
+  /** Takes the process before its first frame: the code may need answers while it loads. */
+  readonly onSpawned: (spawned: SpawnedProcess) => void
 }
 
 /** Milliseconds until Python itself has started, on a machine that is busy or has a cold disk. */
@@ -132,6 +134,7 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
             },
           },
         )
+        options.onSpawned(spawned)
         path = options.isAutoComplete === true ? undefined : spawned.makeSocketPath()
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
