@@ -278,7 +278,6 @@ gauge.set(float('inf'))
 h = F('h', 'H', F.HISTOGRAM)
 hm = h.Metric(buckets=[0.1, 1])
 hm.observe(0.5)
-self.kept = [family, metric, gauge_family, gauge, h, hm]
 result = metric.value()
 """
         )
@@ -292,6 +291,7 @@ result = metric.value()
         self.metric(do="metric", buckets=[0.1, 1])
         self.metric(do="observe", value=0.5)
         self.metric(do="value", metric=metric, ok=7)
+        self.assertEqual({self.metric()["do"] for _ in range(6)}, {"drop_metric", "drop_family"})
         self.assertEqual(self.result(), "7.0")
 
     def test_a_dropped_metric_and_its_family_are_released(self):
@@ -329,12 +329,12 @@ try:
     metric.increment(1)
 except pb.TritonModelException as error:
     result = str(error)
-self.kept = metric
 """
         )
         self.metric(do="family")
         self.metric(do="metric")
         self.metric(do="drop_family")
+        self.metric(do="drop_metric")
         self.assertIn("Invalid metric operation as the corresponding 'MetricFamily' has been deleted.", self.result())
 
     def test_errors_of_metrics_have_their_prefixes(self):
@@ -352,8 +352,7 @@ except pb.TritonModelException as error:
             self.metric(do="family")
             self.metric(do="metric")
             self.reply(self.server.wait(METRIC)[0]["n"], e="no")
-            self.metric(do="drop_metric")
-            self.metric(do="drop_family")
+            self.assertEqual({self.metric()["do"] for _ in range(2)}, {"drop_metric", "drop_family"})
             self.assertEqual(self.result(), f"Failed to {operation} metric value: no")
 
     def test_a_family_of_another_kind_is_refused_with_its_prefix(self):
