@@ -63,8 +63,9 @@ class ModelProcess:
             from .instance import Loading
 
             loading = Loading(start, self._control, self._handlers)
-            fields = loading.complete_config() if start.mode == "autocomplete" else None
-            if fields is None:
+            if start.mode == "autocomplete":
+                fields = loading.complete_config()
+            else:
                 assert data is not None, "START has no data socket"
                 self._serving, self._instances = loading.load(data)
                 fields = self._instances[0].describe()

@@ -51,7 +51,7 @@ class _Reader:
         return [self._read_value(kind, value, line)]
 
     def _read_list(self) -> list[Any]:
-        values = []
+        values: list[Any] = []
         while True:
             kind, value, line = self._next()
             if value == "]" and kind == "mark":

@@ -111,7 +111,9 @@ def run_once(options: argparse.Namespace) -> list[InferenceResponse]:
     return responses
 
 
-def _execute(model: Any, inputs: list[Tensor], decoupled: bool, outputs: Any, host: LocalHost) -> list[InferenceResponse]:
+def _execute(
+    model: Any, inputs: list[Tensor], decoupled: bool, outputs: Any, host: LocalHost
+) -> list[InferenceResponse]:
     names = [field.name for field in outputs] or None
     data: Any = LocalData()
     state = RequestState(data, host.cleanup, 1, 0, decoupled, frozenset(names) if names else None, lambda *_: None)
