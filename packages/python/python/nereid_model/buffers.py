@@ -1,7 +1,8 @@
 """Pool of receive buffers.
 
 A buffer is lent as a NumPy array of bytes. Tensors are views of it, so the buffer comes back by itself when the last
-view is gone: NumPy keeps the lent array as the base of every view, and a weak reference tells of its end.
+view is gone: NumPy keeps the lent array as the base of every view, and a weak reference tells of its end. The memory
+itself must not be an array: NumPy would make that the base of the views and let the lent array go.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Buffers:
     __slots__ = ("_free", "_kept", "_limit", "_lent", "__weakref__")
 
     def __init__(self, kept_bytes: int = _KEPT_BYTES) -> None:
-        self._free: dict[int, list[np.ndarray]] = {}
+        self._free: dict[int, list[bytearray]] = {}
         self._kept = 0
         self._limit = kept_bytes
         # The weak references must live as long as the arrays that they watch.
@@ -40,13 +41,13 @@ class Buffers:
         except IndexError:
             memory = None
         if memory is None:
-            memory = np.empty(size, dtype=np.uint8)
+            memory = bytearray(size)
         else:
             self._kept -= size
-        lent: np.ndarray = np.ndarray(count, dtype=np.uint8, buffer=memoryview(memory))
+        lent: np.ndarray = np.ndarray(count, dtype=np.uint8, buffer=memory)
         key = id(lent)
 
-        def take_back(_: Any, pool: Any = weakref.ref(self), memory: np.ndarray = memory) -> None:
+        def take_back(_: Any, pool: Any = weakref.ref(self), memory: bytearray = memory) -> None:
             owner = pool()
             if owner is not None:
                 owner._lent.pop(key, None)
@@ -65,8 +66,8 @@ class Buffers:
         """Bytes of the free buffers."""
         return self._kept
 
-    def _keep(self, memory: np.ndarray) -> None:
-        size = memory.nbytes
+    def _keep(self, memory: bytearray) -> None:
+        size = len(memory)
         free = self._free.setdefault(size, [])
         if len(free) < _KEPT_OF_A_SIZE and self._kept + size <= self._limit:
             free.append(memory)

@@ -6,33 +6,37 @@ Elements are cut out of one `bytes` object and joined in one call; nothing is pa
 from __future__ import annotations
 
 from itertools import chain
-from struct import Struct
+from struct import Struct, error
 from typing import Any, Optional
 
 import numpy as np
 
 _unpack_length = Struct("<I").unpack_from
 _LIMIT = 0xFFFFFFFF
+# Encoded lengths of short elements.
+_LENGTHS = [length.to_bytes(4, "little") for length in range(4096)]
 
 
 def encode_byte_strings(array: np.ndarray) -> bytes:
     """Encodes the elements of an object or bytes array in C order; str becomes UTF-8, other objects their str()."""
     items: list[Any] = array.ravel().tolist()
-    if not items:
-        return b""
-    if set(map(type, items)) != {bytes}:
+    kinds = set(map(type, items))
+    if kinds == {str}:
+        items = [item.encode("utf-8") for item in items]
+    elif kinds != {bytes}:
         items = [item if type(item) is bytes else _as_bytes(item) for item in items]
-    sizes = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
-    if int(sizes.max()) > _LIMIT:
-        raise ValueError(f"an element of {int(sizes.max())} bytes is too long for BYTES; the limit is {_LIMIT}")
-    lengths = sizes.astype("<u4").view("V4").tolist()
-    return b"".join(chain.from_iterable(zip(lengths, items)))
+    try:
+        return b"".join(chain.from_iterable(zip(map(_LENGTHS.__getitem__, map(len, items)), items)))
+    except IndexError:
+        return b"".join(chain.from_iterable(zip(map(_encode_length, items), items)))
 
 
 def decode_byte_strings(buffer: Any, count: Optional[int] = None) -> np.ndarray:
     """Decodes to a 1-D object array of bytes; raises ValueError unless `buffer` holds exactly `count` elements."""
     raw = buffer if isinstance(buffer, bytes) else bytes(buffer)
-    items = _equally_long(raw) or _short(raw) or _any(raw)
+    items = _equally_long(raw)
+    if items is None:
+        items = _walk(raw) if count is None else _cut(raw, count)
     if count is not None and len(items) != count:
         raise ValueError(f"expected {count} elements in a BYTES tensor, found {len(items)}")
     array = np.empty(len(items), dtype=np.object_)
@@ -44,6 +48,12 @@ def _as_bytes(item: Any) -> bytes:
     if isinstance(item, (bytes, bytearray, memoryview)):
         return bytes(item)
     return str(item).encode("utf-8")
+
+
+def _encode_length(item: bytes) -> bytes:
+    if len(item) > _LIMIT:
+        raise ValueError(f"an element of {len(item)} bytes is too long for BYTES; the limit is {_LIMIT}")
+    return len(item).to_bytes(4, "little")
 
 
 def _equally_long(raw: bytes) -> Optional[list[bytes]]:
@@ -61,31 +71,19 @@ def _equally_long(raw: bytes) -> Optional[list[bytes]]:
     return np.ascontiguousarray(table[:, 4:]).view(f"V{size}").ravel().tolist()
 
 
-def _short(raw: bytes) -> Optional[list[bytes]]:
-    """Elements of fewer than 256 bytes: the first byte is the length. None if some are longer or the end is wrong."""
-    items: list[bytes] = []
-    append = items.append
-    offset, end = 0, len(raw)
+def _cut(raw: bytes, count: int) -> list[bytes]:
+    """The fast way for a known number of elements; mistakes are left to `_walk`, which explains them."""
+    if count > len(raw) // 4:
+        return _walk(raw)
+    offset = 0
     try:
-        while offset < end:
-            start = offset + 4
-            offset = start + raw[offset]
-            append(raw[start:offset])
-    except IndexError:
-        return None
-    if offset != end or not items:
-        return None
-    # The three upper bytes of every length must have been 0.
-    sizes = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
-    ends = np.cumsum(sizes + 4)
-    starts = ends - sizes - 4
-    bytes_of = np.frombuffer(raw, dtype=np.uint8)
-    if bytes_of[starts + 1].any() or bytes_of[starts + 2].any() or bytes_of[starts + 3].any():
-        return None
-    return items
+        items = [raw[(start := offset + 4) : (offset := start + _unpack_length(raw, offset)[0])] for _ in range(count)]
+    except error:
+        return _walk(raw)
+    return items if offset == len(raw) else _walk(raw)
 
 
-def _any(raw: bytes) -> list[bytes]:
+def _walk(raw: bytes) -> list[bytes]:
     items: list[bytes] = []
     append = items.append
     offset, end = 0, len(raw)

@@ -1,6 +1,6 @@
 """Calls of other models (business logic scripting): one response, or an iterator of several.
 
-Replies come in on the control thread; whoever waits does so on a queue of the call.
+The control thread receives replies and puts them into a queue of the call, where the caller waits.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ def _of_capsule(capsule: Any) -> tuple[str, np.ndarray]:
     if count == 0:
         release()
         return datatype, np.empty(shape, dtype)
-    memory = (ctypes.c_ubyte * (count * dtype.itemsize)).from_address(tensor.data + tensor.byte_offset)
+    memory: Any = (ctypes.c_ubyte * (count * dtype.itemsize)).from_address(tensor.data + tensor.byte_offset)
     # The ctypes object is the base of every view, so the memory is released with the last of them.
     weakref.finalize(memory, release).atexit = False
     return datatype, np.frombuffer(memory, dtype=dtype).reshape(shape)

@@ -1,8 +1,8 @@
 """Connection of forked processes: a relay in the process that forked them.
 
-The process of a model often forks, for example for `multiprocessing.Pool`. The fork gets one end of a socket pair as its
-control connection, and a thread of the parent passes its frames on under numbers of its own. The fork ends when the
-parent does.
+The process of a model may fork, for example for `multiprocessing.Pool`. The fork gets one end of a socket pair as its
+control connection, and a thread of the parent passes its frames on under other numbers. The fork ends when the parent
+does.
 """
 
 from __future__ import annotations

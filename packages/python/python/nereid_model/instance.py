@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import signal
 import socket
 from typing import Any, Callable, Optional
 
@@ -157,7 +158,8 @@ def style_of(function: Optional[Callable[..., Any]]) -> str:
 
 
 def _reset_in_fork(serving: Serving) -> None:
-    """Releases in a fork what belongs to its parent."""
+    """Releases in a fork what belongs to its parent; SIGTERM works again, since pools of processes end by it."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     serving.data.close()
     serving.cleanup.reset()
     serving.loop.reset()

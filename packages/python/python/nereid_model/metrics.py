@@ -41,6 +41,9 @@ class Metric:
 
     _host: Host
     _family: weakref.ref[MetricFamily]
+    _number: int
+    # Process that made the metric; a fork does not release it.
+    _owner: int
 
     def __init__(self) -> None:
         raise TypeError("a metric comes from MetricFamily.Metric()")
@@ -139,9 +142,8 @@ def _drop(host: Host, header: dict[str, Any]) -> None:
 
 
 def _wire_number(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        if not hasattr(value, "__float__") or isinstance(value, str):
-            raise TypeError(f"a metric's value must be a number, not {type(value).__name__}")
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise TypeError(f"a metric's value must be a number, not {type(value).__name__}")
     number = float(value)
     if math.isfinite(number):
         return number

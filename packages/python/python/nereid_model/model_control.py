@@ -24,7 +24,8 @@ def load_model(model_name: str, config: str = "", files: Optional[dict[str, byte
     for path, content in expect("files", files or {}, dict).items():
         expect("a file's path", path, str)
         expect("a file's content", content, bytes)
-        entries.append({"path": path[len(_FILE_PREFIX) :] if path.startswith(_FILE_PREFIX) else path, "b": len(content)})
+        name = path[len(_FILE_PREFIX) :] if path.startswith(_FILE_PREFIX) else path
+        entries.append({"path": name, "b": len(content)})
         if content:
             padding = -length % ALIGNMENT
             pieces += [PADDING[padding], content]

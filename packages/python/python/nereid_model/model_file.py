@@ -69,7 +69,7 @@ def import_model(file: str, module: str = "") -> types.ModuleType:
 
 def model_class(module: types.ModuleType) -> Any:
     """The class of a Triton model."""
-    return getattr(module, "TritonPythonModel")
+    return module.TritonPythonModel
 
 
 def describe_load_error(error: BaseException) -> dict[str, Any]:

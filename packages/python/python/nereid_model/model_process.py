@@ -53,6 +53,8 @@ class ModelProcess:
             daemon=True,
         ).start()
         start = self._starting.get()
+        if start.death_signal:
+            set_death_signal()
         listener = _listen(start.data) if start.data else None
         self._control.send(Kind.LISTENING, _describe_python())
         data = _accept(listener, start.data) if listener is not None else None
@@ -61,8 +63,9 @@ class ModelProcess:
             from .instance import Loading
 
             loading = Loading(start, self._control, self._handlers)
-            fields = loading.complete_config() if start.mode == "autocomplete" else None
-            if fields is None:
+            if start.mode == "autocomplete":
+                fields = loading.complete_config()
+            else:
                 assert data is not None, "START has no data socket"
                 self._serving, self._instances = loading.load(data)
                 fields = self._instances[0].describe()
@@ -134,10 +137,7 @@ class ModelProcess:
         os._exit(0)
 
     def _on_start(self, frame: Frame) -> None:
-        start = parse_start(frame.header)
-        if start.death_signal:
-            set_death_signal()
-        self._starting.put(start)
+        self._starting.put(parse_start(frame.header))
 
     def _on_stop(self, frame: Frame) -> None:
         self._stopping.set()
@@ -176,7 +176,8 @@ def dump_stacks() -> str:
 def run_process(descriptor: int) -> None:
     """Runs a model's process on the inherited control socket; never returns."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+        # A handler and not SIG_IGN, which programs that the model starts would inherit.
+        signal.signal(number, lambda *_: None)
     faulthandler.enable()
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, all_threads=True)

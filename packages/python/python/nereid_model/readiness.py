@@ -42,16 +42,14 @@ class Readiness:
         if self._check is None:
             on_result(None)
             return
-        threading.Thread(target=self._wait, args=(on_result,), name="nereid-ready", daemon=True).start()
-
-    def _wait(self, on_result: Callable[[Optional[str]], None]) -> None:
         with self._lock:
             running = self._running
-            mine = running is None
             if running is None:
                 running = self._running = Future()
-        if mine:
-            threading.Thread(target=self._call, args=(running,), name="nereid-is-ready", daemon=True).start()
+                threading.Thread(target=self._call, args=(running,), name="nereid-is-ready", daemon=True).start()
+        threading.Thread(target=self._wait, args=(running, on_result), name="nereid-ready", daemon=True).start()
+
+    def _wait(self, running: Future[Optional[str]], on_result: Callable[[Optional[str]], None]) -> None:
         try:
             why = running.result(self._limit_seconds)
         except TimeoutError:

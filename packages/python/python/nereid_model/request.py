@@ -16,6 +16,8 @@ from .tensor import Tensor
 from .trace import InferenceTrace
 
 _REQUIRED: Any = object()
+_ANY_MEMORY = PreferredMemory()
+_NO_TRACE = InferenceTrace()
 
 
 class InferenceRequest:
@@ -46,8 +48,8 @@ class InferenceRequest:
         model_version: int = -1,
         flags: int = 0,
         timeout: int = 0,
-        preferred_memory: PreferredMemory = PreferredMemory(),
-        trace: InferenceTrace = InferenceTrace(),
+        preferred_memory: PreferredMemory = _ANY_MEMORY,
+        trace: InferenceTrace = _NO_TRACE,
         parameters: Optional[dict[str, Any]] = None,
     ) -> None:
         for name, value in (("inputs", inputs), ("requested_output_names", requested_output_names)):

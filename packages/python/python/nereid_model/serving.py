@@ -179,7 +179,9 @@ class TritonExecutor:
                     f"Python model '{self._start.instance_name}' is using the decoupled mode and the execute function "
                     "must return None."
                 )
-            outcomes, pieces, length = [_unreturned(state) for state in states], [], 0
+            outcomes = [_unreturned(state) for state in states]
+            pieces: list[Any] = []
+            length = 0
         else:
             outcomes, pieces, length = _outcomes(result, states)
             if any("w" in outcome for outcome in outcomes):

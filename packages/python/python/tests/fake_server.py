@@ -17,6 +17,8 @@ from typing import Any, Optional
 import numpy as np
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# For the tests that use the package in their own process.
+sys.path.insert(0, PACKAGE)
 PROCESS = os.path.join(PACKAGE, "nereid_model", "process.py")
 LIMIT_SECONDS = 20.0
 
