@@ -189,6 +189,18 @@ describe.skipIf(python === undefined)("a model.py", () => {
     }),
   )
 
+  it.live("may be given up while it loads: its process ends", () =>
+    Effect.gen(function* () {
+      const log = yield* logs
+      const loading = yield* Effect.forkChild(
+        Effect.scoped(Layer.build(command({ parameters: { hang: "1" } }))).pipe(Effect.provide(log.layer)),
+      )
+      const line = yield* log.until(/^Info: command stdout: loading in \d+$/)
+      yield* Fiber.interrupt(loading)
+      assert.throws(() => process.kill(Number(line.split(" ").at(-1)), 0), "ESRCH")
+    }),
+  )
+
   it.live("with an initialize that does not end in time does not load; the log has its stacks", () =>
     Effect.gen(function* () {
       const log = yield* logs

@@ -62,7 +62,7 @@ export const logs = Effect.gen(function* () {
     Logger.make(({ message, logLevel }) => void Queue.offerUnsafe(lines, `${logLevel}: ${String(message)}`)),
   ])
   const until = (pattern: RegExp) =>
-    Queue.take(lines).pipe(Effect.repeat({ until: (line) => pattern.test(line) }), Effect.timeout("20 seconds"))
+    Queue.take(lines).pipe(Effect.repeat({ until: (line: string) => pattern.test(line) }), Effect.timeout("20 seconds"))
   return { layer, until }
 })
 

@@ -25,7 +25,7 @@ import * as ReadyCheck from "./ReadyCheck.ts"
 import type { SpawnedProcess } from "./SpawnedProcess.ts"
 import { Stacks } from "./Stacks.ts"
 
-/** Starts a process with its model. Must not be interrupted. If it fails, the process has ended. */
+/** Starts a process with its model. If it fails or is interrupted, the process has ended. */
 export const start = (options: ProcessOptions): Effect.Effect<ModelProcess, PythonLoadError> =>
   Effect.gen(function* () {
     const context = yield* Effect.context<never>()

@@ -3,7 +3,7 @@
  *
  *   spawn ─► START ─► LISTENING ─► connect the data socket ─► import, initialize ─► STARTED
  */
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import { wireDims, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import * as FrameKind from "../wire/FrameKind.ts"
 import type { Frame } from "../wire/FrameReader.ts"
@@ -49,10 +49,17 @@ const launchTimeout = 60_000
 /** Lines of stderr that an error may show. */
 const shownLines = 20
 
-/** Must not be interrupted. If it fails, the process has ended. */
+/** If it fails or is interrupted, also by the stop of a server while `initialize` runs, the process has ended. */
 export const start = (options: StartOptions): Effect.Effect<StartedProcess, PythonLoadError.PythonLoadError> =>
-  Effect.uninterruptible(
-    Effect.callback<StartedProcess, PythonLoadError.PythonLoadError>((resume) => {
+  Effect.suspend(() => {
+    const exited = Deferred.makeUnsafe<void>()
+    let spawned: SpawnedProcess | undefined
+    const end = Effect.suspend(() => {
+      if (spawned === undefined) return Effect.void
+      spawned.kill("its start was interrupted")
+      return Deferred.await(exited)
+    })
+    const starting = Effect.callback<StartedProcess, PythonLoadError.PythonLoadError>((resume) => {
       const problem = { model: options.model, file: options.source.file, python: options.python }
       const errors: Array<string> = []
       let failure: PythonLoadError.PythonLoadError | undefined
@@ -102,7 +109,6 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
         if (options.onControl(frame) || frame.kind === FrameKind.STOPPED) return
         throw new Error(`a frame of kind ${frame.kind} came before the start`)
       }
-      let spawned: SpawnedProcess | undefined
       let path: string | undefined
       try {
         spawned = new SpawnedProcess(
@@ -126,6 +132,7 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
               listener?.onBroken(reason)
             },
             onExit: (reason) => {
+              Deferred.doneUnsafe(exited, Effect.void)
               if (listener !== undefined) return listener.onExit(reason)
               const printed = errors.length === 0 ? "" : `\n${errors.join("\n")}`
               const died = `Stub process '${options.name}' is not healthy.`
@@ -143,8 +150,9 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
       }
       limit(launchTimeout, () => fail(`Python did not start within ${launchTimeout} ms`))
       spawned.sendControl(FrameKind.START, JSON.stringify(startMessage(options, path)))
-    }),
-  )
+    })
+    return Effect.onInterrupt(Effect.interruptible(starting), () => end)
+  }).pipe(Effect.uninterruptible)
 
 const startMessage = (
   { source, args, signature, maxBatchSize, decoupled, concurrency, callThreads, limits, isAutoComplete }: StartOptions,
