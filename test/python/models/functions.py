@@ -87,3 +87,25 @@ def same(x):
 async def same_later(x):
     await asyncio.sleep(0.001)
     return x
+
+
+def descriptors(text):
+    """Kinds of the open descriptors of this process."""
+    names = []
+    for number in sorted(map(int, os.listdir("/proc/self/fd"))):
+        try:
+            names.append(os.readlink(f"/proc/self/fd/{number}").split(":")[0])
+        except FileNotFoundError:
+            pass
+    return np.array([[" ".join(names)]], dtype=object)
+
+
+def idle(x):
+    print("pid", os.getpid())
+    return x
+
+
+def busy(x):
+    print("pid", os.getpid())
+    while True:
+        pass
