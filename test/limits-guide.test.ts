@@ -69,6 +69,69 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
   ["requests in a model's queue, per priority level", "core/src/model/QueuePolicy.ts", /defaultMaxQueueSize = (.*)/],
   ["requests in flight inside an ensemble", "core/src/ensemble/Ensemble.ts", /defaultMaxInflight = (.*)/],
   ["bytes of a response cache", "core/src/cache/ResponseCache.ts", /defaultMaxBytes = (.*)/],
+  ["sequences of a model in code at a time", "core/src/model/SequenceOptions.ts", /maxSequences = ([\d_]+)/],
+  [
+    "requests that wait, of a model in code with sequences",
+    "core/src/model/SequenceOptions.ts",
+    /maxSequences = ([\d_]+)/,
+  ],
+  ["calls of one session that wait in its client", "core/src/call/SequenceCall.ts", /maxWaiting = (.*)/],
+  ["sequences that wait in the backlog", "core/src/model/Sequencing.ts", /maxBacklog: ([\d_]+)/],
+  [
+    "requests that wait, of a model with `sequence_batching`",
+    "repository/src/config/Declaration.ts",
+    /maxSequenceRequests = (.*)/,
+  ],
+  [
+    "idle sequence of a model in code, from its last response",
+    "core/src/model/SequenceOptions.ts",
+    /maxIdle = "(.*?)"/,
+  ],
+  [
+    "idle sequence of a model in a repository, from its last response",
+    "repository/src/config/ConfigDefaults.ts",
+    /idle === 0n \? ([\d_]+)n/,
+  ],
+  ["bytes of the state tensors of one sequence", "core/src/model/Sequencing.ts", /maxStateBytes: ([\d *]+)/],
+  ["bytes of the state tensors of all sequences", "core/src/model/Sequencing.ts", /maxTotalStateBytes: ([\d *]+)/],
+  ["bytes of a string as the id of a sequence", "core/src/wire/KnownParameters.ts", /longestSequenceId = (.*)/],
+  ["ended sequences whose end is remembered", "core/src/sequence/SequenceHistory.ts", /maxSequences = (.*)/],
+  [
+    "models whose ended sequences are remembered, also after a reload",
+    "core/src/sequence/SequenceHistory.ts",
+    /maxModels = (.*)/,
+  ],
+  [
+    "numbers ahead of the expected [`sequence_number`](model-repository.md#numbered-requests) that may wait",
+    "core/src/sequence/NumberedRequests.ts",
+    /window: ([\d_]+),/,
+  ],
+  ["numbered requests that wait, of all sequences", "core/src/sequence/NumberedRequests.ts", /maxWaiting: ([\d_]+),/],
+  [
+    "bytes of the replies that are kept for repeated requests",
+    "core/src/sequence/NumberedRequests.ts",
+    /maxReplyBytes: ([\d *]+)/,
+  ],
+  ["ended sequences whose last reply is kept", "core/src/sequence/NumberedRequests.ts", /maxEnded = (.*)/],
+  [
+    "responses of one request to a [step by step model](sequences.md#requests-that-run-step-by-step) that wait for their reader",
+    "core/src/provide/EmissionStage.ts",
+    /limit = (.*)/,
+  ],
+  ["end of a session, without a response of the server", "core/src/call/SessionCalls.ts", /closeTimeout = "(.*)"/],
+  [
+    "ids in a list of [live sequences](protocol.md#live-sequences)",
+    "server/src/http/HttpSequences.ts",
+    /maxListed = (.*)/,
+  ],
+  ["sequences of one export or import", "core/src/codec/json/JsonMembers.ts", /maxElements = (.*)/],
+  ["wait of an export for running requests", "core/src/transfer/SequenceMove.ts", /wait = "(.*?)"/],
+  ["body that selects sequences for an export", "server/src/http/HttpSequences.ts", /maxSelectionSize = (.*)/],
+  [
+    "import of sequences by the other server, at a stop",
+    "server/src/HandOver.ts",
+    /timeout = Duration.seconds\((.*)\)/,
+  ],
   ["requests in flight on one `ModelStreamInfer`", "server/src/grpc/InferStream.ts", /maxPending = (.*)/],
   ["bytes of these requests", "server/src/grpc/InferStream.ts", /maxBytes = (.*)/],
   ["responses that wait for a slow reader, per stream", "server/src/grpc/InferStream.ts", /maxReady = (.*)/],
@@ -152,6 +215,7 @@ const units: Readonly<Record<string, number>> = {
   GiB: 2 ** 30,
   milliseconds: 1,
   millis: 1,
+  second: 1000,
   seconds: 1000,
   minute: 60_000,
 }
@@ -170,14 +234,19 @@ const evaluated = (expression: string): number =>
     .map((factor) => factor.split(" ** ").map(Number))
     .reduce((product, [base = Number.NaN, exponent = 1]) => product * base ** exponent, 1)
 
+/** Milliseconds of one unit in the code, for the limits whose unit is another one. */
+const unitMillis: Readonly<Record<string, number>> = {
+  "time to decode a picture": 1000,
+  "idle sequence of a model in a repository, from its last response": 0.001,
+  "import of sequences by the other server, at a stop": 1000,
+}
+
 it.each(sources)("%s", (limit, file, pattern) => {
   const [, found = ""] = pattern.exec(readFileSync(join(root, "packages", file), "utf8")) ?? []
   const value = /[a-z]/.test(found) ? measured(found) : evaluated(found)
   const row = rows.get(limit)
   expect(value).toBeGreaterThan(0)
-  // Durations of the code are milliseconds, except for one in seconds.
-  const inMillis = file === "image/src/Pixels.ts" && limit.startsWith("time") ? value * 1000 : value
-  expect(measured(row?.byDefault ?? ""), `${limit}: ${row?.byDefault}`).toBe(inMillis)
+  expect(measured(row?.byDefault ?? ""), `${limit}: ${row?.byDefault}`).toBe(value * (unitMillis[limit] ?? 1))
 })
 
 it("every row with a value is one of these, or has no limit by default", () => {

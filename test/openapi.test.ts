@@ -150,6 +150,89 @@ describe("is valid and has every model", () => {
   )
 })
 
+class Sums extends Model.Service<Sums>()("sums", {
+  inputs: { VALUE: Tensor.scalar("INT32") },
+  outputs: { TOTAL: Tensor.scalar("INT32") },
+  maxBatchSize: 4,
+  sequence: { state: { SUM: Tensor.scalar("INT32") }, maxIdle: "30 seconds" },
+}) {}
+
+const SumsLive = Model.sequence(Sums, ({ VALUE }, { state: { SUM } }) => ({
+  outputs: { TOTAL: SUM + VALUE },
+  state: { SUM: SUM + VALUE },
+}))
+
+describe("of a model with sequences", () => {
+  const tensor = (rows = 1) => ({ name: "VALUE", datatype: "INT32", shape: [rows, 1], data: Array(rows).fill(2) })
+
+  it.live("has the parameters of a sequence, and refuses what the server refuses", () =>
+    Effect.gen(function* () {
+      const { url, document } = yield* documentOf(Server.layer([Sums], free).pipe(Layer.provide(SumsLive)))
+      const validates = yield* check(document)
+      const send = (path: string, body: object) =>
+        Effect.promise(async () => {
+          const response = await fetch(url + path, { method: "POST", body: JSON.stringify(body) })
+          return { status: response.status, headers: response.headers, answer: await response.json() }
+        })
+      const requests = (parameters: object | undefined, rows = 1) => [
+        ["infer", "InferRequest", { inputs: [tensor(rows)], ...(parameters && { parameters }) }] as const,
+        ...(rows > 1
+          ? []
+          : [["generate", "GenerateRequest", { VALUE: 2, ...(parameters && { parameters }) }] as const]),
+      ]
+      const cases = [
+        [{ sequence_id: 1, sequence_start: true }, 1, 200],
+        [{ sequence_id: "1", sequence_start: true, sequence_end: true, sequence_number: 1 }, 1, 200],
+        [{ sequence_id: 1 }, 1, 200],
+        [{ sequence_id: 0, sequence_start: true }, 1, 400],
+        [{ sequence_id: "", sequence_start: true }, 1, 400],
+        [{ sequence_id: "x".repeat(129), sequence_start: true }, 1, 400],
+        [{ sequence_id: 1, sequence_start: "yes" }, 1, 400],
+        [{ sequence_id: 1, sequence_number: 0 }, 1, 400],
+        [{ sequence_start: true }, 1, 400],
+        [undefined, 1, 400],
+        [{ sequence_id: 2, sequence_start: true }, 2, 400],
+      ] as const
+      for (const [parameters, rows, status] of cases) {
+        for (const [segment, schema, body] of requests(parameters, rows)) {
+          const text = JSON.stringify([segment, body])
+          const isValid = validates({ $ref: `#/components/schemas/sums.1.${schema}` }, body)
+          expect([text, isValid]).toEqual([text, status === 200])
+          const { status: actual } = yield* send(`/v2/models/sums/${segment}`, body)
+          expect([text, actual]).toEqual([text, status])
+        }
+      }
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("has the error of a lost sequence, and its reason", () =>
+    Effect.gen(function* () {
+      const { url, document } = yield* documentOf(Server.layer([Sums], free).pipe(Layer.provide(SumsLive)))
+      const validates = yield* check(document)
+      const body = JSON.stringify({ inputs: [tensor()], parameters: { sequence_id: 9 } })
+      const response = yield* Effect.promise(() => fetch(`${url}/v2/models/sums/infer`, { method: "POST", body }))
+      const found: unknown = JSON.parse(response.headers.get("nereid-error-detail") ?? "")
+      expect([response.status, response.headers.get("nereid-error"), found]).toEqual([
+        400,
+        "SequenceNotFound",
+        { reason: "neverStarted" },
+      ])
+      const operation: unknown = document.paths["/v2/models/sums/infer"]?.["post"]
+      expect(operation).toMatchObject({
+        description:
+          "Every request belongs to a sequence, by its parameters, and has one row. " +
+          "A sequence expires after 30 seconds without requests",
+        responses: {
+          400: { headers: { "nereid-error": { schema: { examples: expect.arrayContaining(["SequenceNotFound"]) } } } },
+        },
+      })
+      const [schema] = [...objects(operation)].filter((node) => "reason" in Object(node["properties"]))
+      expect(validates(schema ?? {}, found)).toBe(true)
+      expect(validates(schema ?? {}, { reason: "unknown" })).toBe(false)
+    }).pipe(Effect.scoped),
+  )
+})
+
 class Half extends Model.Service<Half>()("half", {
   inputs: { X: Tensor.scalar("INT32") },
   outputs: { X: Tensor.scalar("INT32") },

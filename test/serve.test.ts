@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
 import { authority } from "./fixtures/certificate.ts"
-import { hasCurl, nereid, type Program, shell } from "./Program.ts"
+import { command, hasCurl, nereid, Program, shell } from "./Program.ts"
 
 const anyPort = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
 
@@ -44,6 +44,23 @@ it("answers a request in flight at SIGTERM, and then ends with 0 (C40)", async (
   expect(code).toBe(0)
   expect(output).toContain("Stopping on SIGTERM: 1 request in flight may take 30 s more\n")
   expect(output).toMatch(/\nStopped in \d+ ms: 1 request answered\n$/)
+})
+
+it("is not ready but answers for --drain-delay after SIGTERM, and then stops (variable of the flag)", async () => {
+  const server = new Program([command, "serve", "test/fixtures/modules/kinds.ts", ...anyPort], {
+    NEREID_DRAIN_DELAY: "1",
+  })
+  const [, port] = await server.match(/HTTPService at .*:(\d+)/)
+  const statusOf = async (path: string) => (await fetch(`http://localhost:${port}${path}`)).status
+  expect(await statusOf("/v2/health/ready")).toBe(200)
+  server.signal("SIGTERM")
+  await server.match(/Not ready any more, on SIGTERM: answering requests for 1 s/)
+  const response = await fetch(`http://localhost:${port}/v2`)
+  expect([response.status, response.headers.get("connection")]).toEqual([200, "close"])
+  expect(await statusOf("/v2/health/ready")).toBe(400)
+  const { code, output } = await server.ended
+  expect(code).toBe(0)
+  expect(output).toMatch(/answering requests for 1 s\n[^]*Stopping on SIGTERM\nStopped in \d+ ms\n$/)
 })
 
 it("ends by force on a second signal, where a model cannot be stopped", async () => {

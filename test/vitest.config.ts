@@ -1,6 +1,6 @@
 /**
- * Settings of the tests. `npm test` runs the projects "shared-process" and "own-process"; `npm run test:page` and
- * `npm run test:slow` run those of their names. Given a file, vitest finds it in any of them.
+ * Settings of the tests. `npm test` runs the projects "shared-process" and "own-process"; `npm run test:page`,
+ * `npm run test:slow` and `npm run test:deploy` run those of their names. Given a file, vitest finds it in any of them.
  */
 import { join } from "node:path"
 import { defineConfig } from "vitest/config"
@@ -20,6 +20,9 @@ const slow = [
   "test/model-repository-soak.test.ts",
   "test/watch.test.ts",
 ]
+
+/** With tools that test/deploy/main.ts prepares. */
+const deploy = ["test/deploy/*.test.ts"]
 
 /** Tests of packages that count what their whole process has: metrics, threads. */
 const counting = ["packages/server/src/metrics/*.test.ts", "packages/repository/src/Repository.test.ts"]
@@ -51,11 +54,12 @@ export default defineConfig({
         test: {
           name: "own-process",
           include: ["examples/**/*.test.ts", "test/**/*.test.ts", "docs/site/*.test.ts", ...counting],
-          exclude: [installed, ...page, ...slow],
+          exclude: [installed, ...page, ...slow, ...deploy],
         },
       },
       { extends: true, test: { name: "page", include: page } },
       { extends: true, test: { name: "slow", include: slow } },
+      { extends: true, test: { name: "deploy", include: deploy } },
     ],
   },
 })

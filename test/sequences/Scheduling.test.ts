@@ -156,6 +156,9 @@ it.live("a START beyond the slots and the backlog is refused at once, with the t
     expect(refused.status).toBe(503)
     expect(refused.headers.get("retry-after")).toMatch(/^[0-9]+$/)
     expect(refused.headers.get("nereid-error")).toBe("QueueFull")
+    expect(JSON.parse(refused.text).error).toContain(
+      "Exceeds maximum queue size: the backlog of sequences of model 'm' has reached its limit of 1. Retry once",
+    )
     // Sequences that have begun go on.
     expect((yield* call(1, { sequence_end: true })).status).toBe(200)
     expect((yield* Fiber.join(waiting)).status).toBe(200)

@@ -53,7 +53,7 @@ export const serve = Command.make(
       }
       if (!Supervision.isSupervised()) return yield* Supervisor.run
     }
-    const forcedExit = ForcedExit.install(flags.general.exitTimeout)
+    const forcedExit = ForcedExit.install(flags.general.drainDelay + flags.general.exitTimeout)
     const module = Option.isNone(path) ? ModelModule.none : yield* ModelModule.load(path.value)
     const models = Layer.effectContext(ModelModule.build(module))
     const stored = repository === undefined ? Layer.empty : Repository.layer(repository)

@@ -60,6 +60,11 @@ export interface Options {
    */
   readonly namespaces?: boolean
   /**
+   * Name under which a directory is served that is a model itself: that holds an ONNX file, a `config.pbtxt`, or
+   * versions only. Default: each subdirectory is a model.
+   */
+  readonly singleModel?: string
+  /**
    * Fails the start if a directory cannot be read or a model cannot be loaded. Otherwise, the server of an unreadable
    * directory is not live. Default true.
    */

@@ -32,6 +32,13 @@ export const open = Effect.fnUntraced(function* (
   const cors = options.cors && (yield* Effect.fromResult(Cors.make(options.cors)))
   const browserAccess = yield* Effect.fromResult(BrowserAccess.make(options))
   const sendTimeoutMillis = Duration.toMillis(Duration.fromInputUnsafe(options.sendTimeout ?? "60 seconds"))
+  const maxHttpConnectionAgeMillis = Duration.toMillis(
+    Duration.fromInputUnsafe(options.maxHttpConnectionAge ?? "Infinity"),
+  )
+  if (!(maxHttpConnectionAgeMillis >= 1)) {
+    const message = `maxHttpConnectionAge is ${maxHttpConnectionAgeMillis} ms, expected at least 1 ms`
+    return yield* new ServeError({ message })
+  }
   const httpOptions: HttpServer.FrontEndOptions = {
     cors,
     browserAccess,
@@ -54,7 +61,8 @@ export const open = Effect.fnUntraced(function* (
     restrictedApis: restrictedApis.grpc,
   }
   // A front end cuts its callers off only after the models have had the time to answer them.
-  const listener = { maxConnections, stopTimeoutMillis: Duration.toMillis(drainTimeout) + 1000, sendTimeoutMillis }
+  const stopTimeoutMillis = Duration.toMillis(drainTimeout) + 1000
+  const listener = { maxConnections, stopTimeoutMillis, sendTimeoutMillis, maxHttpConnectionAgeMillis }
   return {
     metrics: yield* listen(metrics, (address) =>
       MetricsServer.make(gateway, { ...address, metrics: options.metricsOptions }),

@@ -22,7 +22,7 @@ import type { ServeError } from "./error/ServeError.ts"
 
 export interface OnePortOptions extends Omit<
   HttpListener.ListenerOptions,
-  "name" | "http2" | "limits" | "connections"
+  "name" | "http2" | "limits" | "connections" | "leaving"
 > {
   readonly http: HttpServer.FrontEndOptions
   readonly grpc: GrpcServer.FrontEndOptions
@@ -58,8 +58,8 @@ export const make = Effect.fnUntraced(function* (
     if (isRpc(request)) grpc.handler(request, response)
     else overHttp2(request, response)
   })
-  const { limits, connections } = gateway
-  return yield* HttpListener.make(http1, { name: "HTTP and gRPC", ...listener, http2, limits, connections })
+  const { limits, connections, leaving } = gateway
+  return yield* HttpListener.make(http1, { name: "HTTP and gRPC", ...listener, http2, limits, connections, leaving })
 })
 
 /** Tells whether a request is an RPC: its path has the form of a method, known or not, or its content type is gRPC. */

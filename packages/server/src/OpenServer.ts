@@ -4,9 +4,10 @@
  *
  *   start:  metrics, HTTP, gRPC listen, nothing is ready ─► the layer of models is built, unless it is built already
  *           (ServerLayer.ts) ─► repository, if any, loads its models ─► ready
- *   stop:   readiness off, no new sequences ─► sequences are handed over (HandOver.ts), others end ─► listeners
- *           close, the repository loads no more, requests in flight finish (all within `drainTimeout`) ─► all models
- *           unload
+ *   stop:   readiness off, clients are asked to leave for `drainDelay`
+ *           ─► no new sequences ─► sequences are handed over (HandOver.ts), others end
+ *           ─► listeners close, the repository loads no more, requests in flight finish (all within `drainTimeout`)
+ *           ─► all models unload
  *   a model fails unrecoverably:  readiness off ─► stop, by the owner of the server
  */
 import { totalmem } from "node:os"
@@ -61,6 +62,7 @@ export const open = Effect.fnUntraced(function* <E, R>(
   if (options.tuneGarbageCollector === true) GarbageCollector.tune()
   StandardStreams.guard()
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
+  const drainDelay = Duration.fromInputUnsafe(options.drainDelay ?? 0)
   // First, to announce the end of a stop behind everything else.
   const announcement =
     options.announce === true ? yield* Announcement.make(options.control.current().file !== "") : Announcement.silent
@@ -95,7 +97,19 @@ export const open = Effect.fnUntraced(function* <E, R>(
   const handOver = Effect.suspend(() =>
     to === undefined ? Effect.void : HandOver.run(store.models, to, Duration.min(drainTimeout, maxHandOverWait)),
   )
-  const drain = Effect.andThen(announced, stop(gateway, frontEnds, handOver, drainTimeout, options.onDrainTimeout))
+  // A server that was never ready has no clients.
+  let isDelayed = false
+  const leave = Effect.gen(function* () {
+    if (!isDelayed) return
+    isDelayed = false
+    gateway.leave()
+    yield* announcement.leaving(drainDelay, reason)
+    yield* Effect.sleep(drainDelay)
+  })
+  const drain = leave.pipe(
+    Effect.andThen(announced),
+    Effect.andThen(stop(gateway, frontEnds, handOver, drainTimeout, options.onDrainTimeout)),
+  )
   yield* Effect.addFinalizer(() => drain)
   const addresses = yield* Scope.provide(FrontEnds.open(gateway, drainTimeout, options), frontEnds)
   const stopped = Effect.suspend(() =>
@@ -107,10 +121,11 @@ export const open = Effect.fnUntraced(function* <E, R>(
   yield* SelfStop.watch(store, {
     readinessOff: () => {
       reason = "because a model cannot recover"
-      gateway.beginDrain()
+      if (isDelayed) gateway.leave()
+      else gateway.beginDrain()
     },
     stop: Effect.asVoid(stopped),
-    limit: Duration.sum(drainTimeout, grace),
+    limit: Duration.sum(Duration.sum(drainDelay, drainTimeout), grace),
     onUnrecoverable: options.onUnrecoverable,
   })
 
@@ -128,6 +143,7 @@ export const open = Effect.fnUntraced(function* <E, R>(
     return Effect.andThen(announcement.failed(found), new ServeError({ message, found }))
   })
   gateway.started()
+  isDelayed = !Duration.isZero(drainDelay)
   const server = Server.of({
     ...addresses,
     get models() {

@@ -62,6 +62,12 @@ export interface ServerOptions {
   readonly maxInFlightSize?: number
   /** Maximum open connections of each port. Further connections are closed at once. Default 10,000. */
   readonly maxConnections?: number
+  /**
+   * Age from which the next response of an HTTP/1.1 connection closes it, varied by 10 % so that connections do not end
+   * together. Clients then connect again, perhaps to another server. `keepalive` has the age of HTTP/2 connections.
+   * Default: no limit.
+   */
+  readonly maxHttpConnectionAge?: Duration.Input
   /** Maximum time without progress while a client reads a response; its connection or call then ends. Default 60 s. */
   readonly sendTimeout?: Duration.Input
   /** Handles gRPC inference, unary and streaming, before Connect. Default true; false is for comparison. */
@@ -125,7 +131,13 @@ export interface ServerOptions {
    * that it does not take are waited for, as without this option. Default: none.
    */
   readonly handOverSequences?: HandOver
-  /** Maximum time that a stop waits for requests in flight. Default 30 seconds. */
+  /**
+   * Time between the turning off of readiness and a stop, for load balancers to notice. The server still accepts
+   * connections and answers requests. It asks clients to leave: with GOAWAY on the open HTTP/2 connections, and with
+   * `Connection: close` in responses over HTTP/1.1. Default 0.
+   */
+  readonly drainDelay?: Duration.Input
+  /** Maximum time that a stop waits for requests in flight, after `drainDelay`. Default 30 seconds. */
   readonly drainTimeout?: Duration.Input
   /** Called if requests are still in flight after `drainTimeout`; the server also logs it. Default: no callback. */
   readonly onDrainTimeout?: () => void

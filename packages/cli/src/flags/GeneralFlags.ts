@@ -17,6 +17,12 @@ export const flags = {
       minimum: 0,
     },
   ),
+  drainDelay: FlagKind.integer(
+    "drain-delay",
+    "Time at a stop in which the server is not ready and still answers, before it drains, in seconds",
+    0,
+    { minimum: 0 },
+  ),
   handOverSequences: FlagKind.text(
     "hand-over-sequences",
     "url",
@@ -67,6 +73,7 @@ type Values = Command.Command.Config.Infer<typeof flags>
 export const options = ({
   id,
   exitTimeout,
+  drainDelay,
   strictReadiness,
   handOverSequences,
   maxConnections,
@@ -84,4 +91,5 @@ export const options = ({
   tuneGarbageCollector,
   sendTimeout: `${sendTimeout} seconds`,
   drainTimeout: `${exitTimeout} seconds`,
+  drainDelay: `${drainDelay} seconds`,
 })

@@ -12,6 +12,12 @@ export const flags = {
   maxInputSize: FlagKind.integer("http-max-input-size", "Maximum size of a request body, in bytes", 64 * 2 ** 20, {
     minimum: 1,
   }),
+  maxConnectionAge: FlagKind.integer(
+    "http-max-connection-age",
+    "Age from which a response closes its HTTP/1.1 connection, on all ports, in milliseconds; 0 for no limit",
+    0,
+    { minimum: 0 },
+  ),
   forward: FlagKind.text(
     "http-header-forward-pattern",
     "regex",
@@ -23,10 +29,11 @@ export const flags = {
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-export const options = ({ allow, address, port, maxInputSize, forward, restricted }: Values) =>
+export const options = ({ allow, address, port, maxInputSize, maxConnectionAge, forward, restricted }: Values) =>
   ({
     http: allow && { host: address ?? "0.0.0.0", port },
     maxInputSize,
+    ...(maxConnectionAge === 0 ? {} : { maxHttpConnectionAge: maxConnectionAge }),
     forwardHeaders: forward === undefined ? {} : { http: forward },
     restrictedApis: { http: restricted },
   }) satisfies ServerOptions

@@ -43,6 +43,12 @@ export const flags = {
       minimum: 1,
     },
   ),
+  queueTarget: FlagKind.integer(
+    "saturation-queue-target-ms",
+    "Time in the queue at which nereid_saturation is 1, in milliseconds",
+    100,
+    { minimum: 1 },
+  ),
   settings: FlagKind.collected(
     "metrics-config",
     { takes: "setting=value", description: `Metric setting: ${settings.join(", ")}; repeatable` },
@@ -52,7 +58,10 @@ export const flags = {
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-export const options = ({ allow, address, port, cpu, interval, settings }: Values, http: string): ServerOptions => ({
+export const options = (
+  { allow, address, port, cpu, interval, queueTarget, settings }: Values,
+  http: string,
+): ServerOptions => ({
   metrics: allow && { host: address ?? http, port },
-  metricsOptions: Object.assign({ cpu, interval }, ...settings),
+  metricsOptions: Object.assign({ cpu, interval, queueTarget }, ...settings),
 })

@@ -50,6 +50,7 @@ it.effect.each([
   ["--model-repository=/a --backend-config=onnxruntime,default-max-batch-size=16", { defaultMaxBatchSize: 16 }],
   ["--model-repository=/a --backend-config=default-max-batch-size=0", { defaultMaxBatchSize: 0 }],
   ["--model-repository=/a --backend-config=onnxruntime,idle-timeout=60", { idleTimeout: "60 seconds" }],
+  ["--model-store=/mnt/models --single-model=flowers", { directories: ["/mnt/models"], singleModel: "flowers" }],
   ["--exit-on-error=false", undefined],
 ] as const)("%s", ([line, expected]) =>
   Effect.gen(function* () {
@@ -63,6 +64,7 @@ it.effect.each([
 it.effect.each([
   ["--model-control-mode=explicit", "--model-control-mode=explicit requires --model-repository"],
   ["--model-control-mode=some", 'Invalid value for flag --model-control-mode: "some". Expected: none, explicit, poll'],
+  ["--single-model=flowers", "--single-model requires --model-repository"],
   ["--model-repository=/a --load-model=m", "--load-model requires --model-control-mode=explicit"],
   [
     "--model-repository=/a --model-control-mode=explicit --load-model=* --load-model=m",

@@ -37,6 +37,11 @@ export const flags = {
     },
     Result.succeed,
   ),
+  singleModel: FlagKind.text(
+    "single-model",
+    "name",
+    "Name under which to serve a repository that is itself a model: an ONNX file, a config.pbtxt, or versions",
+  ),
   control: FlagKind.choice(
     "model-control-mode",
     "Loading of repository models: none (all at start), explicit (on request), or poll (when files change)",
@@ -114,6 +119,8 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
   if (load.length > 1 && load.includes("*")) {
     return refuse("Wildcard model name '*' must be the ONLY startup model if specified at all.")
   }
+  if (first === undefined && values.singleModel !== undefined)
+    return refuse("--single-model requires --model-repository")
   if (first === undefined) {
     const useless = control === "none" ? undefined : `--model-control-mode=${control}`
     return useless === undefined
@@ -130,6 +137,7 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
     load,
     pollInterval: `${pollSeconds} seconds`,
     ...(configName === undefined ? {} : { configName }),
+    ...(values.singleModel === undefined ? {} : { singleModel: values.singleModel }),
     autoComplete: !values.noAutoComplete && values.strictConfig !== true,
     ...Object.assign({}, ...backendConfig.filter((setting) => !("foreign" in setting))),
     partialModelLoad: values.partialModelLoad,

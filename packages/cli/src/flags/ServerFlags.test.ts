@@ -34,13 +34,14 @@ describe("options", () => {
           minReceiveInterval: 300_000,
           maxPingStrikes: 2,
         },
-        metricsOptions: { cpu: true, interval: 2000 },
+        metricsOptions: { cpu: true, interval: 2000, queueTarget: 100 },
         drainTimeout: "30 seconds",
       })
       expect(options).not.toHaveProperty("id")
       expect(options).not.toHaveProperty("cors")
       expect(options).not.toHaveProperty("allowedHosts")
       expect(options).not.toHaveProperty("port")
+      expect(options).not.toHaveProperty("maxHttpConnectionAge")
       expect(options?.keepalive).not.toHaveProperty("maxConnectionAge")
       expect(options?.keepalive).not.toHaveProperty("maxConnectionAgeGrace")
       expect(warnings).toEqual([])
@@ -52,6 +53,9 @@ describe("options", () => {
     ["--strict-readiness 0", { strictReadiness: false }],
     ["--hand-over-sequences http://b:8000", { handOverSequences: { url: "http://b:8000" } }],
     ["--exit-timeout-secs 0", { drainTimeout: "0 seconds" }],
+    ["--saturation-queue-target-ms 50", { metricsOptions: { cpu: true, interval: 2000, queueTarget: 50 } }],
+    ["--drain-delay 15", { drainDelay: "15 seconds" }],
+    ["--http-max-connection-age 300000", { maxHttpConnectionAge: 300_000 }],
     ["--max-connections 5", { maxConnections: 5 }],
     ["--max-in-flight-size 4096", { maxInFlightSize: 4096 }],
     ["--allow-client-shm true", { allowClientSharedMemory: true }],

@@ -3,7 +3,7 @@ import { expect, it } from "vitest"
 import { InvalidRequest, type InferenceError, QueueFull } from "../error/InferenceError.ts"
 import { noParameters, type Parameters, type Reply, type Request } from "../request/Request.ts"
 import type { CallableModel } from "../running/CallableModel.ts"
-import { SequenceCall } from "./SequenceCall.ts"
+import { maxWaiting, SequenceCall } from "./SequenceCall.ts"
 
 const request: Request = { id: "", inputs: [], rows: 1, parameters: noParameters, deadline: undefined }
 
@@ -51,6 +51,17 @@ it("sends a request after the one before it, and marks the first and the last", 
   ])
   send()
   expect(outcomes).toEqual(["ok", "ok", "ok", "SequenceNotFound ended"])
+})
+
+it("refuses a call while 1,024 others wait, and takes the next one once there is room", () => {
+  const { sent, send, reply, outcomes } = opened()
+  for (let call = 0; call < 1 + maxWaiting; call++) send()
+  send()
+  expect(outcomes).toEqual(["QueueFull"])
+  reply(0)
+  send()
+  expect(outcomes).toEqual(["QueueFull", "ok"])
+  expect(sent).toHaveLength(2)
 })
 
 it("starts again after a first request that was refused or cancelled", () => {

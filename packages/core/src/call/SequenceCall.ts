@@ -4,7 +4,7 @@
  */
 import { constVoid } from "effect/Function"
 import { Effect, Result, Stream } from "effect"
-import { type InferenceError, SequenceNotFound } from "../error/InferenceError.ts"
+import { type InferenceError, QueueFull, SequenceNotFound } from "../error/InferenceError.ts"
 import type { Cancel, Reply, Request, Response } from "../request/Request.ts"
 import type { SequenceId } from "../request/SequencePosition.ts"
 import * as SessionParameters from "../request/SessionParameters.ts"
@@ -16,6 +16,9 @@ interface SessionModel {
   readonly description: Pick<ModelInterface, "name" | "signature">
   readonly reachedBy: (caller: undefined) => { readonly calls: CallableModel }
 }
+
+/** Calls of one session that may wait for the one before them. */
+export const maxWaiting = 1024
 
 export class SequenceCall {
   readonly id: SequenceId
@@ -40,6 +43,10 @@ export class SequenceCall {
 
   /** Sends the request once those before it have ended. */
   submit(model: CallableModel, request: Request, isEnd: boolean, reply: Reply): Cancel {
+    if (this.#waiting.size >= maxWaiting) {
+      reply(Result.fail(this.#full))
+      return constVoid
+    }
     let cancel: Cancel = constVoid
     const leave = this.#enter(() => {
       const begun = this.#begin(request, isEnd)
@@ -111,8 +118,11 @@ export class SequenceCall {
   }
 
   /** Completes when the session is free, and takes it. */
-  get #turn(): Effect.Effect<void> {
-    return Effect.callback((resume) => Effect.sync(this.#enter(() => resume(Effect.void))))
+  get #turn(): Effect.Effect<void, QueueFull> {
+    return Effect.callback((resume) => {
+      if (this.#waiting.size >= maxWaiting) return resume(Effect.fail(this.#full))
+      return Effect.sync(this.#enter(() => resume(Effect.void)))
+    })
   }
 
   /** Calls `begin` when no request is under way, perhaps at once. The result leaves the line of those that wait. */
@@ -156,6 +166,11 @@ export class SequenceCall {
     if (lost === undefined) return error
     this.#over = this.#isStarted ? restarted(lost) : lost
     return this.#over
+  }
+
+  get #full(): QueueFull {
+    const rule = `${maxWaiting} calls wait already. Await a call before the next one`
+    return new QueueFull({ message: `the session of model '${this.#model.description.name}' is full: ${rule}` })
   }
 
   #lost(reason: "ended"): SequenceNotFound {

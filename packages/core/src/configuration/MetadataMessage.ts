@@ -4,7 +4,7 @@
  */
 import type { ModelMetadataResponse, ModelMetadataResponse_TensorMetadata } from "@nereid/protocol/grpc_service"
 import type { ModelConfig } from "@nereid/protocol/model_config"
-import type { Contract, ContractTensor } from "../contract/Contract.ts"
+import { type Contract, type ContractTensor, maxIdleMicros } from "../contract/Contract.ts"
 
 export const contract = (
   { name, inputs, outputs }: ModelMetadataResponse,
@@ -32,5 +32,21 @@ export const contract = (
     }),
     maxBatchSize,
     decoupled: config && config.modelTransactionPolicy?.decoupled === true,
+    sequence: config && sequenceOf(config),
   }
 }
+
+/** Whether requests must belong to sequences. Of an ensemble, the configuration does not say it. */
+export const sequenceOf = ({ schedulingChoice: { case: kind, value } }: ModelConfig): Contract["sequence"] => {
+  if (kind === "ensembleScheduling") return undefined
+  if (kind !== "sequenceBatching") return false
+  return value.iterativeSequence ? undefined : { maxIdle: idleOf(value.maxSequenceIdleMicroseconds) }
+}
+
+const idleOf = (micros: bigint): number | undefined => {
+  const idle = micros === 0n ? defaultIdle : Number(micros)
+  return idle < maxIdleMicros ? idle : undefined
+}
+
+/** Microseconds, of a configuration without a limit. */
+const defaultIdle = 1_000_000

@@ -4,6 +4,7 @@
  */
 import { Result } from "effect"
 import type { GrpcCode } from "../grpc/GrpcCode.ts"
+import { required, type RequiredSequence, type Sequencing } from "../model/Sequencing.ts"
 import type { Signature, TensorForm, TensorSpec } from "../tensor/TensorSpec.ts"
 import { isDynamic } from "../tensor/TensorSpec.ts"
 import type { JsonDocument } from "./JsonType.ts"
@@ -42,6 +43,12 @@ export interface ContractError {
   readonly json: JsonDocument
 }
 
+/** The sequences of a model whose requests all belong to one. */
+export interface ContractSequence {
+  /** Microseconds after its last response at which a sequence expires; undefined for never, or if unknown. */
+  readonly maxIdle?: number | undefined
+}
+
 export interface Contract {
   readonly name: string
   readonly inputs: ReadonlyArray<ContractTensor>
@@ -59,13 +66,35 @@ export interface Contract {
   readonly responseParameters?: ReadonlyArray<ContractParameter> | undefined
   /** Declared errors; undefined if the source does not declare them. */
   readonly errors?: ReadonlyArray<ContractError> | undefined
+  /** Whether all requests belong to sequences; undefined if the source does not declare it, or if they may. */
+  readonly sequence?: ContractSequence | false | undefined
 }
 
 export const fromDefinition = (definition: {
   readonly name: string
   readonly signature: Signature
   readonly maxBatchSize: number
-}): Contract => ({ name: definition.name, ...definition.signature, maxBatchSize: definition.maxBatchSize })
+  readonly sequencing?: Sequencing | undefined
+}): Contract => ({
+  name: definition.name,
+  ...definition.signature,
+  maxBatchSize: definition.maxBatchSize,
+  sequence: sequenceOf(definition.sequencing),
+})
+
+const sequenceOf = (sequencing: Sequencing | undefined): Contract["sequence"] => {
+  const sequence = required(sequencing)
+  if (sequence !== undefined) return { maxIdle: idleMicros(sequence) }
+  return sequencing === undefined ? false : undefined
+}
+
+/** Microseconds; undefined for never. Longer times than 100 years count as never. */
+export const idleMicros = ({ maxIdle }: RequiredSequence): number | undefined => {
+  const micros = Math.ceil(maxIdle / 1e3)
+  return micros < maxIdleMicros ? micros : undefined
+}
+
+export const maxIdleMicros = 100 * 366 * 24 * 3600 * 1e6
 
 /** Whether the first dimension of every tensor may be that of the batch. */
 export const canBatch = ({ inputs, outputs }: Contract): boolean => unbatched([...inputs, ...outputs]) === undefined

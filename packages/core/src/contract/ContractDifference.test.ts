@@ -209,3 +209,17 @@ it("errors of one tag have the same fields", () => {
   ])
   expect(same(of(error("A", [])), { ...contract([]), errors: undefined })).toEqual([])
 })
+
+it("names a model whose requests belong to sequences on one side alone", () => {
+  const model = (sequence: Contract["sequence"]): Contract => ({ ...contract([]), sequence })
+  for (const compared of [callable, same]) {
+    expect(compared(model(false), model({}))).toEqual(["model 'm': declared independent requests, found sequences"])
+    expect(compared(model({ maxIdle: 5 }), model(false))).toEqual([
+      "model 'm': declared sequences, found independent requests",
+    ])
+    // The time is up to the server, and some sources do not say whether there are sequences.
+    expect(compared(model({ maxIdle: 5 }), model({}))).toEqual([])
+    expect(compared(model({}), model(undefined))).toEqual([])
+    expect(compared(model(undefined), model({}))).toEqual([])
+  }
+})

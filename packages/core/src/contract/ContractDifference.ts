@@ -22,8 +22,9 @@ export interface Difference {
   readonly name: string
   /**
    * `missing`: declared, not found. `undeclared`: found, but not declared. `batching`: one has a batch dimension, or
-   * batches of more rows. `optional`: one lets requests leave it out. `type`: of the JSON value, of the parameter or of
-   * the fields of the error. `form`: one is text or JSON. `default` and `status` are compared for the file alone.
+   * batches of more rows. `sequence`: the requests of one belong to sequences. `optional`: one lets requests leave it
+   * out. `type`: of the JSON value, of the parameter or of the fields of the error. `form`: one is text or JSON.
+   * `default` and `status` are compared for the file alone.
    */
   readonly kind:
     | "missing"
@@ -31,6 +32,7 @@ export interface Difference {
     | "datatype"
     | "dims"
     | "batching"
+    | "sequence"
     | "optional"
     | "labels"
     | "form"
@@ -67,6 +69,7 @@ export const compare = (
   relation: "callable" | "same",
 ): ReadonlyArray<Difference> => [
   ...batching(declared, found, relation),
+  ...sequences(declared, found),
   ...tensors("input", declared, found, relation),
   ...tensors("output", declared, found, relation),
   ...parameters("parameter", declared.parameters, found.parameters, relation),
@@ -82,6 +85,16 @@ const batching = (
   if (found === undefined || declared === found) return []
   const fits = relation === "callable" && declared > 0 && declared < found
   return fits ? [] : [{ of: "model", name, kind: "batching", declared: rows(declared), found: rows(found) }]
+}
+
+/** Time limits are not compared: they are up to the server. */
+const sequences = (
+  { name, sequence: declared }: Contract,
+  { sequence: found }: Contract,
+): ReadonlyArray<Difference> => {
+  if (declared === undefined || found === undefined || (declared === false) === (found === false)) return []
+  const [mine, other] = [declared, found].map((sequence) => (sequence === false ? "independent requests" : "sequences"))
+  return [{ of: "model", name, kind: "sequence", declared: mine, found: other }]
 }
 
 const rows = (maxBatchSize: number): string =>

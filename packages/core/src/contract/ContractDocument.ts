@@ -6,8 +6,10 @@ import { Result, Schema } from "effect"
 import { codeName } from "../grpc/GrpcCode.ts"
 import type { DeclaredErrors } from "../model/DeclaredErrors.ts"
 import * as ParameterFields from "../model/ParameterFields.ts"
+import { required, type RequiredSequence, type Sequencing } from "../model/Sequencing.ts"
 import type { JsonSchema } from "../tensor/JsonSchema.ts"
 import type { Signature, TensorSpec } from "../tensor/TensorSpec.ts"
+import { idleMicros } from "./Contract.ts"
 import { guessedForm } from "./TensorForm.ts"
 import * as DefaultDocument from "./DefaultDocument.ts"
 
@@ -49,12 +51,19 @@ const maxEntries = 4096
 const entries = <S extends Schema.Constraint>(schema: S) =>
   Schema.optionalKey(Schema.Array(schema).check(Schema.isMaxLength(maxEntries)))
 
+const Sequence = Schema.Struct({
+  /** Time after its last response at which a sequence expires. Absent: never. */
+  max_idle_microseconds: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
+})
+
 export const ContractDocument = Schema.Struct({
   inputs: entries(Tensor),
   outputs: entries(Tensor),
   parameters: entries(Parameter),
   response_parameters: entries(Parameter),
   errors: entries(DeclaredError),
+  /** Present if every request must belong to a sequence. */
+  sequence: Schema.optionalKey(Sequence),
 })
 
 export type ContractDocument = typeof ContractDocument.Type
@@ -65,6 +74,9 @@ export interface Declaration {
   readonly parameters: ParameterFields.ParameterFields | undefined
   readonly responseParameters: ParameterFields.ParameterFields | undefined
   readonly errors: DeclaredErrors | undefined
+  readonly sequencing?: Sequencing | undefined
+  /** Of a description. A declaration has it in `sequencing`. */
+  readonly requiredSequence?: RequiredSequence | undefined
 }
 
 /** The document with its text; undefined if it would say nothing, or too much. */
@@ -73,6 +85,8 @@ export const make = ({
   parameters,
   responseParameters,
   errors,
+  sequencing,
+  requiredSequence = required(sequencing),
 }: Declaration): { readonly document: ContractDocument; readonly text: string } | undefined => {
   const document: ContractDocument = {
     ...listed("inputs", signature.inputs.flatMap(tensor)),
@@ -80,13 +94,14 @@ export const make = ({
     ...listed("parameters", Object.entries(parameters ?? {}).map(parameter)),
     ...listed("response_parameters", Object.entries(responseParameters ?? {}).map(parameter)),
     ...listed("errors", (errors?.entries ?? []).map(declaredError)),
+    ...(requiredSequence === undefined ? {} : { sequence: sequence(requiredSequence) }),
   }
   if (Object.keys(document).length === 0) return undefined
   const text = JSON.stringify(document)
   return text.length > maxLength ? undefined : { document, text }
 }
 
-const listed = <K extends keyof ContractDocument>(
+const listed = <K extends Exclude<keyof ContractDocument, "sequence">>(
   member: K,
   entries: NonNullable<ContractDocument[K]>,
 ): Pick<ContractDocument, K> | undefined =>
@@ -127,6 +142,11 @@ const declaredError = ({ tag, http, grpc, error }: DeclaredErrors["entries"][num
   grpc_code: codeName(grpc) ?? "INTERNAL",
   schema: standalone(() => Schema.toJsonSchemaDocument(Schema.toCodecJson(error))),
 })
+
+const sequence = (required: RequiredSequence): typeof Sequence.Type => {
+  const micros = idleMicros(required)
+  return micros === undefined ? {} : { max_idle_microseconds: micros }
+}
 
 /** One JSON Schema with its definitions; of a Schema without one, the JSON Schema of every value. */
 const standalone = (make: () => JsonSchema): { readonly [keyword: string]: unknown } => {

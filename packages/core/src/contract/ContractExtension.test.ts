@@ -145,3 +145,19 @@ it("a document that is deeper than the stack is read, or refused", () => {
   const deep = `{"inputs":[{"name":"TEXT","form":"json","schema":${'{"items":'.repeat(40_000)}{}${"}".repeat(40_000)}}]}`
   expect(["accepted", expect.any(String)]).toContainEqual(refusal(deep))
 })
+
+it("says that requests belong to sequences, and how long a sequence may be idle", () => {
+  const fields = { inputs: { X: Tensor.FP32(3) }, outputs: { Y: Tensor.FP32(3) } }
+  class Brief extends Model.Service<Brief>()("brief", { ...fields, sequence: { maxIdle: "30 seconds" } }) {}
+  class Lasting extends Model.Service<Lasting>()("lasting", { ...fields, sequence: { maxIdle: Infinity } }) {}
+  expect(ContractDocument.make(Brief.definition)?.document).toEqual({ sequence: { max_idle_microseconds: 30_000_000 } })
+  expect(ContractDocument.make(Lasting.definition)?.document).toEqual({ sequence: {} })
+  expect(declared(Brief.definition).sequence).toEqual({ maxIdle: 30_000_000 })
+  expect(declared(Lasting.definition).sequence).toEqual({ maxIdle: undefined })
+  expect(declared(Nothing.definition).sequence).toBe(false)
+  expect(merged({ sequence: { max_idle_microseconds: 7 } }).sequence).toEqual({ maxIdle: 7 })
+  expect(merged({ sequence: {} }).sequence).toEqual({ maxIdle: undefined })
+  expect(merged({}).sequence).toBeUndefined()
+  expect(refusal('{"sequence":{"max_idle_microseconds":0}}')).toContain("greater than 0")
+  expect(refusal('{"sequence":true}')).toContain("sequence")
+})

@@ -46,7 +46,7 @@ export const declared = (
 
 /** The contract with the entries of the document that fit it. */
 const apply = (contract: Contract.Contract, document: ContractDocument): Contract.Contract => {
-  const { parameters, response_parameters: responseParameters, errors } = document
+  const { parameters, response_parameters: responseParameters, errors, sequence } = document
   const [inputEntries, outputEntries] = [byName(document.inputs), byName(document.outputs)]
   const inputs = contract.inputs.map((tensor) => described(tensor, inputEntries.get(tensor.name), true))
   const required = new Set(inputs.flatMap(({ dims = [], optional }) => (optional === true ? [] : dims)))
@@ -64,6 +64,7 @@ const apply = (contract: Contract.Contract, document: ContractDocument): Contrac
       ? {}
       : { responseParameters: unique(responseParameters, "name").map(parameter) }),
     ...(errors === undefined ? {} : { errors: unique(errors, "tag").flatMap(declaredError) }),
+    ...(sequence === undefined ? {} : { sequence: { maxIdle: sequence.max_idle_microseconds } }),
   }
 }
 

@@ -11,6 +11,7 @@ import * as ResponseCache from "../cache/ResponseCache.ts"
 import { type InferenceError, ModelNotReady } from "../error/InferenceError.ts"
 import { type FailureReason, ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { Batching } from "../model/Batching.ts"
+import type { RequiredSequence } from "../model/Sequencing.ts"
 import { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from "../request/Request.ts"
 import type { ModelCalls } from "../running/CallableModel.ts"
@@ -99,7 +100,12 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
   yield* Effect.addFinalizer(() => Effect.sync(() => calls.stop()))
   const declaration = { ...options, signature: labelled(options.signature, links) }
   const running = new RunningModel({
-    description: ModelDescription.make(declaration, { platform: "ensemble", statistics, responseCache }),
+    description: {
+      ...ModelDescription.make(declaration, { platform: "ensemble", statistics, responseCache }),
+      get requiredSequence() {
+        return links.requiredSequence
+      },
+    },
     calls,
     life: ModelLife.make({
       isReady: () => !calls.isStopped && links.current?.models.every(({ life }) => life.isReady()) === true,
@@ -153,6 +159,12 @@ class EnsembleLinks {
       if (position >= 0) return model.description.signature.outputs[position]?.labels
     }
     return undefined
+  }
+
+  /** The sequences of those steps that have the least time to wait. */
+  get requiredSequence(): RequiredSequence | undefined {
+    const all = this.current?.models.flatMap(({ description }) => description.requiredSequence ?? []) ?? []
+    return all.length === 0 ? undefined : { maxIdle: Math.min(...all.map(({ maxIdle }) => maxIdle)) }
   }
 
   relink(): string | undefined {

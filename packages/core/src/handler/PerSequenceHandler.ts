@@ -17,7 +17,7 @@ import type { OutputMistake } from "./OutputMistake.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import { unhosted } from "./SequenceHandler.ts"
 import { SequenceScopes } from "./SequenceScopes.ts"
-import { handledPosition, isOfSequence, positionOf } from "./SequenceStates.ts"
+import { handledSequence, isOfSequence, positionOf } from "./SequenceStates.ts"
 import { type HandlerResult, suspend, type ThrownError } from "./UserCode.ts"
 
 /** A sequence whose handler is made. */
@@ -154,9 +154,9 @@ export function perSequence<
       request: HandledRequest<P>,
     ): HandlerResult<Sample<O> | Literals<O>, E | EMake | ThrownError, R | Exclude<RMake, Scope.Scope>> => {
       const position = positionOf(request)
-      const handled = Object.assign(request, { sequence: handledPosition(position), state: undefined })
       // The declaration has no state.
-      const call = (handler: Opened) => handler(sample, handled as object as HandledSequence<P>)
+      const handled = handledSequence(request, position, undefined)
+      const call = (handler: Opened) => handler(sample, handled)
       const { value } = position.state
       if (value instanceof Held) return call(value.handler as Opened)
       const first = Effect.flatMap(open(scopes, position), (handler) => suspend(() => call(handler)))

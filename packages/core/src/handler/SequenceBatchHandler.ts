@@ -113,7 +113,7 @@ export function sequenceBatch<
       const positions = joined.requests.map(positionOf)
       const handled = Object.assign(joined, {
         sequences: positions.map(handledPosition),
-        state: states.isTensors ? state : positions.map((position) => states.valueOf(position)),
+        state: states.batched(positions, state),
       })
       // The inner model has the inputs and the states that the types of this one declare.
       const returned = handler(inputs as Batched<I>, handled as object as SequenceBatch<I, P>)

@@ -22,7 +22,7 @@ import type {
 import * as Handler from "./Handler.ts"
 import type { OutputMistake } from "./OutputMistake.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
-import { handledPosition, part, positionOf, SequenceStates } from "./SequenceStates.ts"
+import { part, positionOf, SequenceStates } from "./SequenceStates.ts"
 import { type HandlerResult, mapResult } from "./UserCode.ts"
 
 /** One decoded sample and the state in; outputs and the next state out: a value, a promise, or an effect. */
@@ -110,21 +110,18 @@ export function sequence<
   const states = new SequenceStates(model.definition)
   const execute = EachHandler.executor(states.inner)
 
-  const handling = (handler: SequenceHandler<I, O, E, R, P>) => (sample: Sample<Fields>, request: HandledRequest) => {
-    const position = positionOf(request)
-    const { inputs, state } = states.split(sample)
-    const handled = Object.assign(request, {
-      sequence: handledPosition(position),
-      state: states.isTensors ? state : states.valueOf(position),
-    })
-    // The inner model has the inputs and the state that the types of this one declare.
-    const returned = handler(inputs as Sample<I>, handled as object as HandledSequence<P>)
-    return mapResult(returned, (result) => {
-      const outputs = states.joined(result)
-      states.keepValue(position, part(result, "state"))
-      return outputs as Sample<Fields>
-    })
-  }
+  const handling =
+    (handler: SequenceHandler<I, O, E, R, P>) => (sample: Sample<Fields>, request: HandledRequest<P>) => {
+      const position = positionOf(request)
+      const { inputs, state } = states.split(sample)
+      // The inner model has the inputs that the types of this one declare.
+      const returned = handler(inputs as Sample<I>, states.handled(request, position, state))
+      return mapResult(returned, (result) => {
+        const outputs = states.joined(result)
+        states.keepValue(position, part(result, "state"))
+        return outputs as Sample<Fields>
+      })
+    }
 
   return Handler.instances(
     model,

@@ -6,9 +6,10 @@ import * as Model from "../Model.ts"
 import * as Tensor from "../Tensor.ts"
 import * as Testing from "../Testing.ts"
 
+const shared = { inputs: { X: Tensor.scalar("INT32") }, outputs: { COUNT: Tensor.scalar("INT32") } }
+
 class Few extends Model.Service<Few>()("few", {
-  inputs: { X: Tensor.scalar("INT32") },
-  outputs: { COUNT: Tensor.scalar("INT32") },
+  ...shared,
   sequence: { state: Schema.Int, initial: () => 0, maxSequences: 1, maxBacklog: 1, maxIdle: "5 seconds" },
 }) {}
 
@@ -22,7 +23,9 @@ it.effect("a session waits for the place of another one, and the next is refused
     const waiting = yield* Effect.forkChild(two.infer({ X: 0 }), { startImmediately: true })
     yield* Testing.advance("4 seconds")
     expect(waiting.pollUnsafe()).toBeUndefined()
-    expect((yield* Effect.flip(three.infer({ X: 0 })))._tag).toBe("QueueFull")
+    const { _tag, message } = yield* Effect.flip(three.infer({ X: 0 }))
+    expect(_tag).toBe("QueueFull")
+    expect(message).toContain("the backlog of sequences of model 'few' has reached its limit of 1")
     expect(yield* one.end({ X: 0 })).toEqual({ COUNT: 2 })
     expect(yield* Fiber.join(waiting)).toEqual({ COUNT: 1 })
     expect(yield* few.executions).toHaveLength(3)
@@ -41,6 +44,26 @@ it.effect("a session that waits gets the place of one that expires", () =>
     expect(error).toMatchObject({ reason: "expired", idleMillis: 5000 })
   }).pipe(Effect.scoped),
 )
+
+it.effect("each live sequence may have a request that waits", () => {
+  class Many extends Model.Service<Many>()("many", { ...shared, sequence: { state: Schema.Int, initial: () => 0 } }) {}
+  const ManyLive = Model.sequence(Many, (_, { state }) =>
+    Effect.as(Effect.sleep("1 second"), { outputs: { COUNT: state + 1 }, state: state + 1 }),
+  )
+  return Effect.gen(function* () {
+    const many = yield* Testing.model(ManyLive)
+    const sessions = yield* Effect.all(Array.from({ length: 3000 }, () => many.session()))
+    const calls = yield* Effect.forkChild(
+      Effect.all(
+        sessions.map((session) => session.infer({ X: 0 })),
+        { concurrency: "unbounded" },
+      ),
+      { startImmediately: true },
+    )
+    yield* Testing.advance("1 hour")
+    expect(new Set((yield* Fiber.join(calls)).map(({ COUNT }) => COUNT))).toEqual(new Set([1]))
+  }).pipe(Effect.scoped)
+})
 
 class Text extends Model.Service<Text>()("text", {
   inputs: { MORE: Tensor.utf8() },

@@ -4,7 +4,7 @@
  * values of a Schema stay in memory as they are.
  */
 import { Exit, Result, Schema } from "effect"
-import type { Declared } from "../model/Declared.ts"
+import type { Declared, StateOf } from "../model/Declared.ts"
 import type { Definition } from "../model/Definition.ts"
 import { ExecutionFailed } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
@@ -13,7 +13,7 @@ import type { Instance } from "../instance/Instance.ts"
 import type { Request } from "../request/Request.ts"
 import type { SequencePosition } from "../request/SequencePosition.ts"
 import * as SequenceInstance from "../sequence/SequenceInstance.ts"
-import type { HandledPosition } from "./HandledSequence.ts"
+import type { HandledPosition, HandledSequence } from "./HandledSequence.ts"
 import type { HandledRequest } from "./RequestContext.ts"
 import { RequestScope } from "./RequestScope.ts"
 
@@ -56,10 +56,18 @@ export class SequenceStates {
     return { inputs, state }
   }
 
-  /** The value that the state of a sequence has. */
-  valueOf({ state }: SequencePosition): unknown {
-    if (this.#state._tag !== "value") return undefined
-    return state.value instanceof Kept ? state.value.value : this.#state.initial()
+  /** The request of a sample as its handler sees it. `tensors`: its state tensors, from `split`. */
+  handled<P extends Declared>(
+    request: HandledRequest<P>,
+    position: SequencePosition,
+    tensors: object,
+  ): HandledSequence<P> {
+    return handledSequence(request, position, this.isTensors ? tensors : this.#valueOf(position))
+  }
+
+  /** The states of a batch as its handler sees them. `tensors`: its state tensors, from `split`. */
+  batched(positions: ReadonlyArray<SequencePosition>, tensors: object): object {
+    return this.isTensors ? tensors : positions.map((position) => this.#valueOf(position))
   }
 
   /**
@@ -107,6 +115,12 @@ export class SequenceStates {
       })
   }
 
+  /** The value that the state of a sequence has. */
+  #valueOf({ state }: SequencePosition): unknown {
+    if (this.#state._tag !== "value") return undefined
+    return state.value instanceof Kept ? state.value.value : this.#state.initial()
+  }
+
   #commit(requests: ReadonlyArray<Request>, outcomes: ReadonlyArray<Result.Result<unknown, unknown>>): void {
     for (const [index, { sequence }] of requests.entries()) {
       const outcome = outcomes[index]
@@ -148,3 +162,10 @@ export const positionOf = <P extends Declared>(request: HandledRequest<P>): Sequ
   }
 
 export const handledPosition = ({ id, isStart, isEnd }: SequencePosition): HandledPosition => ({ id, isStart, isEnd })
+
+/** The request as its handler sees it, with a state that its model declares. */
+export const handledSequence = <P extends Declared>(
+  request: HandledRequest<P>,
+  position: SequencePosition,
+  state: unknown,
+): HandledSequence<P> => Object.assign(request, { sequence: handledPosition(position), state: state as StateOf<P> })

@@ -22,7 +22,7 @@ import * as Handler from "./Handler.ts"
 import type { OutputMistake } from "./OutputMistake.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import { unhosted } from "./SequenceHandler.ts"
-import { handledPosition, part, positionOf, SequenceStates } from "./SequenceStates.ts"
+import { part, positionOf, SequenceStates } from "./SequenceStates.ts"
 import {
   type InForm,
   last,
@@ -139,13 +139,10 @@ export function sequenceStream<
   ): Stream.Stream<Sample<O> | Literals<O>, E, R> => {
     const position = positionOf(request)
     const { inputs, state } = states.split(sample)
-    const handled = Object.assign(request, {
-      sequence: handledPosition(position),
-      state: states.isTensors ? state : states.valueOf(position),
-    })
-    // The inner model has the inputs and the state that the types of this one declare. No type names the errors that
-    // the handler's code throws.
-    const respond = () => handler(inputs as Sample<I>, handled as object as HandledSequence<P>)
+    const handled = states.handled(request, position, state)
+    // The inner model has the inputs that the types of this one declare. No type names the errors that the handler's
+    // code throws.
+    const respond = () => handler(inputs as Sample<I>, handled)
     const all = responses(respond, sample, request) as Stream.Stream<SequenceResponse<O, P>, E, R>
     return Stream.flatMap(all, (response) => {
       if (Object.hasOwn(response, "state")) keep(position, part(response, "state"))

@@ -136,8 +136,9 @@ export const define = <
   const signature = { inputs: specs(inputs), outputs: specs(outputs) }
   const unfilled = Defaults.problem(signature)
   if (unfilled !== undefined) throw new TypeError(`Model "${name}": ${unfilled}.`)
-  const resolved = resolve(name, maxBatchSize, signature, batching, parameters)
   const sequence = options.sequence && SequenceOptions.resolve(name, signature, options.sequence)
+  const queued = sequence === undefined ? batching : { ...SequenceOptions.queueing(sequence.sequencing), ...batching }
+  const resolved = resolve(name, maxBatchSize, signature, queued, parameters)
   if (sequence !== undefined && resolved.onFailure === "bisect") {
     const reason = "because a request of a sequence is executed once"
     throw new TypeError(`Model "${name}": batching.onFailure must not be "bisect", ${reason}.`)

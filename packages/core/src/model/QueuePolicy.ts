@@ -9,7 +9,9 @@ import type { Parameters } from "../request/Request.ts"
 export type TimeoutAction = "REJECT" | "DELAY"
 
 export interface QueuePolicyOptions {
-  /** Requests that may wait; one more is refused. Default 1024. */
+  /**
+   * Requests that may wait; one more is refused. Default 1024, and at least `maxSequences` of a model with sequences.
+   */
   readonly maxQueueSize?: number
   /** Maximum time in the queue, in addition to the caller's deadline. Default unlimited. */
   readonly defaultTimeout?: Duration.Input

@@ -5,6 +5,7 @@
 import { Duration, Schema } from "effect"
 import { type Field, type Fields, spec } from "./Field.ts"
 import { requireInteger } from "./Batching.ts"
+import { defaultMaxQueueSize } from "./QueuePolicy.ts"
 import { sequenceDefaults, type Sequencing, type StateTensor } from "./Sequencing.ts"
 import { type Signature, wireDims } from "../tensor/TensorSpec.ts"
 
@@ -113,6 +114,10 @@ export const resolve = (name: string, signature: Signature, options: SequenceOpt
     },
   }
 }
+
+/** Every live sequence may have a request that waits. */
+export const queueing = ({ strategy }: Sequencing): { readonly maxQueueSize?: number } =>
+  strategy._tag === "free" ? { maxQueueSize: Math.max(defaultMaxQueueSize, strategy.slots) } : {}
 
 /** The limits that are not undefined. */
 const given = ({

@@ -66,6 +66,16 @@ export interface Sequencing {
   readonly maxTotalStateBytes: number
 }
 
+/** The sequences of a model as its callers see them: every request belongs to one. */
+export interface RequiredSequence {
+  /** As in Sequencing. */
+  readonly maxIdle: number
+}
+
+/** Undefined for a model that also takes requests without a sequence. */
+export const required = (sequencing: Sequencing | undefined): RequiredSequence | undefined =>
+  sequencing === undefined || sequencing.isIterative ? undefined : { maxIdle: sequencing.maxIdle }
+
 export const sequenceDefaults = {
   maxBacklog: 100_000,
   maxStateBytes: 256 * 2 ** 20,

@@ -6,11 +6,13 @@
 import type { ContractDocument } from "../contract/ContractDocument.ts"
 import { hasJsonForm } from "../codec/json/JsonDataType.ts"
 import * as ContractMessage from "../configuration/ContractMessage.ts"
+import { sequenceLosses } from "../error/InferenceError.ts"
 import type { ModelDescription } from "../running/ModelDescription.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import type { JsonSchema } from "../tensor/JsonSchema.ts"
 import type { TensorSpec } from "../tensor/TensorSpec.ts"
 import { isLabel } from "../contract/TensorForm.ts"
+import { errorStatuses } from "../wire/ErrorStatus.ts"
 import type { Components } from "./Components.ts"
 import type { SchemaObject } from "./SchemaObject.ts"
 import * as ParameterSchema from "./ParameterSchema.ts"
@@ -23,7 +25,7 @@ export interface ModelSchemas {
   readonly infer: RequestAndResponse | undefined
   /** Of `generate`; undefined if a required input, or an output, has no JSON form. */
   readonly generate: RequestAndResponse | undefined
-  /** Declared errors, with the schema of their fields. */
+  /** Declared errors, and that of a lost sequence, with the schema of their fields. */
   readonly errors: ReadonlyArray<{ readonly tag: string; readonly http: number; readonly schema: SchemaObject }>
 }
 
@@ -48,15 +50,20 @@ export const names = [
 export interface General {
   /** Parameters of requests that the protocol knows, and any others. */
   readonly parameters: SchemaObject
+  /** The same for requests that must belong to a sequence. */
+  readonly sequenceParameters: SchemaObject
 }
 
 /** Adds the schemas of a model to `components`. */
 export const make = (
   { description, calls }: Pick<RunningModel, "description" | "calls">,
   components: Components,
-  general: General,
+  { parameters, sequenceParameters }: General,
 ): ModelSchemas => {
-  const { signature, maxBatchSize } = description
+  const { signature, requiredSequence } = description
+  // A request of a sequence has one row.
+  const maxBatchSize = requiredSequence === undefined ? description.maxBatchSize : Math.min(1, description.maxBatchSize)
+  const general = requiredSequence === undefined ? parameters : sequenceParameters
   const document = ContractMessage.make(description)?.document ?? {}
   const tensors = [...signature.inputs, ...signature.outputs]
   const elements = new Map(tensors.map((spec) => [spec, element(spec, components)] as const))
@@ -70,19 +77,36 @@ export const make = (
   }
 }
 
-/** Adds the schemas of the errors that a model declares. */
-export const errors = (description: ModelDescription, components: Components): ModelSchemas["errors"] =>
-  (ContractMessage.make(description)?.document.errors ?? []).map(({ tag, http_status: http, schema }) => ({
+/** Adds the schemas of the errors of a model. */
+export const errors = (description: ModelDescription, components: Components): ModelSchemas["errors"] => {
+  const declared = (ContractMessage.make(description)?.document.errors ?? []).map(({ tag, http_status, schema }) => ({
     tag,
-    http,
+    http: http_status,
     schema: components.name(tag, components.include(separate(schema))),
   }))
+  return description.requiredSequence === undefined ? declared : [...declared, lostSequence]
+}
+
+/** The request continues no live sequence. */
+const lostSequence = {
+  tag: "SequenceNotFound",
+  http: errorStatuses.SequenceNotFound.http,
+  schema: {
+    type: "object",
+    properties: {
+      reason: { type: "string", enum: sequenceLosses, description: "Why no live sequence has the id" },
+      idleMillis: { type: "number", description: "Milliseconds that an expired sequence was idle" },
+    },
+    required: ["reason"],
+  },
+}
 
 interface Parts {
   readonly description: ModelDescription
   readonly document: ContractDocument
   readonly components: Components
-  readonly general: General
+  /** Schema of the parameters that the protocol knows. */
+  readonly general: SchemaObject
   readonly maxBatchSize: number
   readonly elementOf: (spec: TensorSpec) => SchemaObject
   readonly example: RequestExample.RequestExamples
@@ -165,7 +189,7 @@ const generate = (parts: Parts): RequestAndResponse => {
     properties: {
       ...(isTensor("id") ? {} : { id: { type: "string" } }),
       ...Object.fromEntries(declared.map((entry) => [entry.name, parameter(entry, components)] as const)),
-      ...(isTensor("parameters") ? {} : { parameters: general.parameters }),
+      ...(isTensor("parameters") ? {} : { parameters: general }),
       ...Object.fromEntries(
         fields.map((spec) => [
           spec.name,
@@ -178,7 +202,10 @@ const generate = (parts: Parts): RequestAndResponse => {
     },
     // Further parameters. As `additionalProperties`, generated types would apply it to the inputs as well.
     unevaluatedProperties: ParameterSchema.scalar,
-    required: [...fields, ...declared].filter(({ optional }) => optional !== true).map(({ name }) => name),
+    required: [
+      ...[...fields, ...declared].filter(({ optional }) => optional !== true).map(({ name }) => name),
+      ...(document.sequence === undefined || isTensor("parameters") ? [] : ["parameters"]),
+    ],
   })
   const names = outputs.map(({ name }) => name)
   const others = Object.entries(answered(description)).filter(([name]) => !names.includes(name))
@@ -229,18 +256,18 @@ const labelled = (spec: TensorSpec): SchemaObject =>
     : { "x-nereid-labels": spec.labels }
 
 const parameters = ({ document, components, general }: Parts): SchemaObject => {
-  if (document.parameters === undefined) return general.parameters
+  if (document.parameters === undefined) return general
   const required = document.parameters.filter(({ optional }) => optional !== true).map(({ name }) => name)
   return components.add("Parameters", {
-    allOf: [general.parameters],
+    allOf: [general],
     type: "object",
     properties: Object.fromEntries(document.parameters.map((entry) => [entry.name, parameter(entry, components)])),
     ...(required.length === 0 ? {} : { required }),
   })
 }
 
-const hasRequired = ({ parameters = [] }: ContractDocument): boolean =>
-  parameters.some(({ optional }) => optional !== true)
+const hasRequired = ({ parameters = [], sequence }: ContractDocument): boolean =>
+  sequence !== undefined || parameters.some(({ optional }) => optional !== true)
 
 const anyParameters: SchemaObject = {
   type: "object",

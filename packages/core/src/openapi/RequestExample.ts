@@ -1,4 +1,7 @@
-/** Example requests of a model for OpenAPI: one row of zeros and short texts, without the optional inputs. */
+/**
+ * Example requests of a model for OpenAPI: one row of zeros and short texts, without the optional inputs. Of a model
+ * with sequences, a sequence of one request.
+ */
 import { Result } from "effect"
 import { encodeJsonRequest } from "../codec/json/BinaryExtension.ts"
 import * as GenerateMessage from "../codec/generate/GenerateMessage.ts"
@@ -17,7 +20,7 @@ export interface RequestExamples {
 
 /** Both undefined for a model with large inputs, and for one that requires parameters. */
 export const make = (description: ModelDescription): RequestExamples => {
-  const { name, version, signature, maxBatchSize, parameters } = description
+  const { name, version, signature, maxBatchSize, parameters, requiredSequence } = description
   const specs = signature.inputs.filter(({ optional }) => !optional)
   const shapes = specs.map(({ dims }) => SyntheticTensor.shape(dims, {}))
   const count = shapes.reduce((sum, shape) => sum + elementCount(shape), 0)
@@ -28,7 +31,7 @@ export const make = (description: ModelDescription): RequestExamples => {
     modelName: name,
     modelVersion: version,
     id: "",
-    parameters: {},
+    parameters: requiredSequence === undefined ? {} : { sequence_id: 1n, sequence_start: true, sequence_end: true },
     outputs: [],
     inputs: specs.map((spec, index) => {
       const known = { ...spec, example: spec.example ?? (() => text) }

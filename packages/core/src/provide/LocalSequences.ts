@@ -1,4 +1,4 @@
-/** The parts of a running model that only a model with sequences has: its queue, and its stages before the scheduler. */
+/** The parts that only a running model with sequences has: its queue, and its stages before the scheduler. */
 import { Effect } from "effect"
 import * as RequestKey from "../cache/RequestKey.ts"
 import type { Sequencing } from "../model/Sequencing.ts"

@@ -1,6 +1,6 @@
 /**
- * The description of a running model, local or remote. Only its statistics change while it runs, and
- * labels that an ensemble has from its steps.
+ * The description of a running model, local or remote. Only its statistics change while it runs, and the labels and the
+ * required sequence that an ensemble has from its steps.
  */
 import type { FlatBatch } from "../batch/FlatBatch.ts"
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
@@ -8,7 +8,7 @@ import type { Batching } from "../model/Batching.ts"
 import type { DeclaredErrors } from "../model/DeclaredErrors.ts"
 import type { Fields } from "../model/Field.ts"
 import type { ParameterFields } from "../model/ParameterFields.ts"
-import type { Sequencing } from "../model/Sequencing.ts"
+import { required, type RequiredSequence, type Sequencing } from "../model/Sequencing.ts"
 import type { WarmUps } from "../model/WarmUpOptions.ts"
 import type { ModelInterface } from "../wire/ModelInterface.ts"
 import type { ModelFile } from "./ModelFile.ts"
@@ -20,6 +20,8 @@ export interface ModelDescription extends ModelInterface {
   readonly batching: Batching
   /** Undefined for a model without sequences. */
   readonly sequencing: Sequencing | undefined
+  /** Undefined unless every request belongs to a sequence. An ensemble has it of its steps, without `sequencing`. */
+  readonly requiredSequence: RequiredSequence | undefined
   readonly statistics: ModelStatistics
   /** Batching of requests with different shapes in flat batches; undefined if disabled. */
   readonly flat: FlatBatch | undefined
@@ -71,6 +73,7 @@ export const make = (
   maxBatchSize,
   batching,
   sequencing,
+  requiredSequence: required(sequencing),
   flat: undefined,
   threaded: false,
   responseCache: false,

@@ -50,6 +50,8 @@ export interface Queue {
   refusal?(request: Request): InferenceError | undefined
   /** False if the queue is full. Requests with the same key may share a batch. */
   offer(queued: QueuedRequest, key: string): boolean
+  /** The limit for which the queue has no room for a request; undefined for its maximum size. */
+  fullReason?(request: Request): string | undefined
   /** Queues requests again, as one batch ahead of all others, even if the queue is full. */
   retry(requests: ReadonlyArray<QueuedRequest>): void
   /** Does nothing for a request that is not queued. */

@@ -305,7 +305,8 @@ export class Scheduler {
     }
     const hasRoom = ordering === undefined || this.#queue.size + ordering.held < maxQueueSize
     if (hasRoom && this.#queue.offer(queued, groupKey(request))) return undefined
-    const message = `${errorPrefix(request)}Exceeds maximum queue size`
+    const reason = this.#queue.fullReason?.(request)
+    const message = `${errorPrefix(request)}Exceeds maximum queue size${reason === undefined ? "" : `: ${reason}`}`
     return new QueueFull({ message, retryAfter: this.#retryAfter() })
   }
 

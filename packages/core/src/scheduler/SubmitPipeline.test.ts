@@ -34,8 +34,16 @@ const pass = (
 }
 
 it("takes a request through all stages in their order, whatever the order they are given in", () => {
-  const { passed, received, responses } = pass(["split", "cache", "parameters", "defaults"])
-  expect(passed).toEqual(["parameters", "defaults", "cache", "split"])
+  const { passed, received, responses } = pass([
+    "numbers",
+    "split",
+    "cache",
+    "emissions",
+    "parameters",
+    "sessions",
+    "defaults",
+  ])
+  expect(passed).toEqual(["sessions", "emissions", "parameters", "defaults", "cache", "split", "numbers"])
   expect(received).toHaveLength(1)
   expect(responses).toEqual([response])
 })

@@ -1,4 +1,4 @@
-/** A sequence of SequenceQueue.ts that is being exported. */
+/** A live sequence that is being exported. */
 import type { SequenceId } from "../request/SequencePosition.ts"
 import type { HeldSequence as Held } from "../transfer/MovableSequences.ts"
 import type { SequenceSnapshot } from "../request/SequenceExport.ts"

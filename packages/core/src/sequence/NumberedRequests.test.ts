@@ -104,6 +104,22 @@ it.effect("requests that arrive ahead wait for those before them", () =>
   }),
 )
 
+it.effect("requests of all sequences that wait have a limit, which a refusal names", () =>
+  Effect.gen(function* () {
+    const { send, completeAll } = yield* harness()
+    for (let sequence = 0; sequence < 10; sequence++) {
+      for (let number = 2n; number <= 11n; number++) send(`s${sequence}`, number)
+    }
+    expect(send("s0", 12n).answer()).toBe(
+      "[request id: <id_unknown>] Exceeds maximum queue size: 100 requests of model 'm' wait for an earlier " +
+        "sequence_number, the maximum. Retry once the earlier request has been sent",
+    )
+    send("s0", 1n, "S")
+    completeAll()
+    expect(send("s1", 12n).answer()).toBeUndefined()
+  }),
+)
+
 it.effect("the last request is answered again without an execution, an older one is refused", () =>
   Effect.gen(function* () {
     const { send, completeAll, executed } = yield* harness()

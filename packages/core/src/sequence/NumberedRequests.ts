@@ -161,7 +161,7 @@ export class NumberedRequests {
           return waiting.key === key ? this.#join(waiting, reply) : refuse(this.#different(request, number, id))
         }
         if (this.#waiting >= maxWaiting) {
-          return refuse(new QueueFull({ message: `${errorPrefix(request)}Exceeds maximum queue size` }))
+          return refuse(this.#full(request))
         }
         const added = numbered()
         this.#waiting += 1
@@ -347,6 +347,13 @@ export class NumberedRequests {
 
   #invalid(request: Request, message: string): InvalidRequest {
     return new InvalidRequest({ message: `${errorPrefix(request)}${message}` })
+  }
+
+  #full(request: Request): QueueFull {
+    const { model, maxWaiting } = this.#options
+    const wait = `${maxWaiting} requests of model '${model}' wait for an earlier sequence_number, the maximum`
+    const message = `Exceeds maximum queue size: ${wait}. Retry once the earlier request has been sent`
+    return new QueueFull({ message: `${errorPrefix(request)}${message}` })
   }
 
   #different(request: Request, number: number, id: SequenceId): InvalidRequest {

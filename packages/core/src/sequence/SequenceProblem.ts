@@ -44,6 +44,14 @@ export const requestProblem = ({
   return sequenceNotFound(model, id, ended.get(id))
 }
 
+/** Why no further sequence begins while no slot is free. */
+export const backlogProblem = (model: string, { maxBacklog, isIterative }: Sequencing): string => {
+  // Each request of an iterative model is a sequence.
+  const noun = isIterative ? "request" : "sequence"
+  const problem = `the backlog of ${noun}s of model '${model}' has reached its limit of ${maxBacklog}`
+  return `${problem}. Retry once a ${noun} has ended, or raise 'max_sequence_backlog' (in code 'maxBacklog')`
+}
+
 /** The error of a request that continues no live sequence; `ended` if the end of the sequence is remembered. */
 export const sequenceNotFound = (model: string, id: SequenceId, ended: EndedSequence | undefined): SequenceNotFound => {
   const rule = "must specify the START flag on the first request of the sequence"

@@ -42,6 +42,36 @@ describe("direct", () => {
     }),
   )
 
+  it.effect("a request that finds no room names the limit", () =>
+    Effect.gen(function* () {
+      // The limit of the queue in the fixture is 1,000 requests.
+      const { send, drain, scheduler } = yield* sequences({ ...oldest(1), maxBacklog: 1 })
+      yield* send("A", "S")
+      yield* drain
+      yield* send("B", "S")
+      expect(yield* failureOf(yield* send("C", "S"))).toBe(
+        "[request id: C1] Exceeds maximum queue size: the backlog of sequences of model 'm' has reached its limit of 1. " +
+          "Retry once a sequence has ended, or raise 'max_sequence_backlog' (in code 'maxBacklog')",
+      )
+      // Requests of the sequences that have begun only have the limit of the queue.
+      while (scheduler.pending() < 1000) yield* send("B")
+      expect(yield* failureOf(yield* send("A"))).toBe("[request id: A2] Exceeds maximum queue size")
+      expect(yield* failureOf(yield* send("C", "S"))).toBe("[request id: C2] Exceeds maximum queue size")
+    }),
+  )
+
+  it.effect("a request of an iterative model that finds no room names the limit", () =>
+    Effect.gen(function* () {
+      const { send, drain } = yield* sequences({ ...oldest(1), isIterative: true, maxBacklog: 0 })
+      yield* send("A", "S")
+      expect(yield* failureOf(yield* send("B", "S"))).toBe(
+        "[request id: B1] Exceeds maximum queue size: the backlog of requests of model 'm' has reached its limit of 0. " +
+          "Retry once a request has ended, or raise 'max_sequence_backlog' (in code 'maxBacklog')",
+      )
+      yield* drain
+    }),
+  )
+
   it.effect("a sequence beyond the slots waits until one ends", () =>
     Effect.gen(function* () {
       const slots = { strategy: { _tag: "direct" as const, slots: 1, maxQueueDelay: 0, minSlotUtilization: 0 } }

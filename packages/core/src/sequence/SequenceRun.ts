@@ -1,4 +1,4 @@
-/** One sequence from its first request to its end, as data of SequenceQueue.ts. */
+/** One sequence from its first request to its end, as data of LiveSequences.ts. */
 import type { QueuedRequest } from "../scheduler/QueuedRequest.ts"
 import type { SequenceEnd, SequenceId, SequenceState } from "../request/SequencePosition.ts"
 import type { Lane, LaneMember } from "./Lane.ts"

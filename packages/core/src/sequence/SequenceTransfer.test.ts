@@ -238,8 +238,15 @@ describe("import", () => {
     Effect.gen(function* () {
       const target = yield* sequences({ ...declared, strategy: { _tag: "oldest", slots: 1 }, maxBacklog: 1 })
       const all = { ...head, sequences: ["A", "B", "C"].flatMap((id) => one({ id }).sequences) }
-      const problems = Result.getOrThrow(moveOf(target).importSequences(all)).map(({ problem }) => problem?._tag)
-      expect(problems).toEqual([undefined, undefined, "QueueFull"])
+      const problems = Result.getOrThrow(moveOf(target).importSequences(all)).map(({ problem }) => problem)
+      expect(problems).toMatchObject([
+        undefined,
+        undefined,
+        {
+          _tag: "QueueFull",
+          message: expect.stringContaining("no room for sequence C: the backlog of sequences of model 'm' has reached"),
+        },
+      ])
       expect(target.queue?.counts(0)).toMatchObject({ live: 1, backlog: 1 })
       yield* TestClock.adjust("1 second")
       expect(target.queue?.counts(0)).toMatchObject({ live: 1, backlog: 0, ended: { expired: 1 } })

@@ -105,7 +105,8 @@ const negative = (name: string, value: bigint): InvalidRequest | undefined =>
     ? undefined
     : new InvalidRequest({ message: `invalid value '${value}' for '${name}' parameter, expected value >= 0.` })
 
-const sequenceIdProblem = (id: string): InvalidRequest | undefined => {
+/** The problem with a sequence id that is a text; undefined if it is valid. */
+export const sequenceIdProblem = (id: string): InvalidRequest | undefined => {
   const bytes = new TextEncoder().encode(id).length
   if (bytes <= longestSequenceId) return undefined
   const rule = `cannot be longer than ${longestSequenceId} bytes, got ${bytes}`

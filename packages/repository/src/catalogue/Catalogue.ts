@@ -27,6 +27,7 @@ export interface CatalogueOptions {
   readonly idleTimeout?: Duration.Input
   readonly partialModelLoad?: boolean
   readonly namespaces?: boolean
+  readonly singleModel?: string
 }
 
 /** Ids of models, since the last load of each. */
@@ -47,6 +48,8 @@ export class Catalogue implements LoadedCatalogue {
   readonly #lifecycle: Lifecycle
   /** Names of models in code. */
   readonly #codeModels: ReadonlySet<string>
+  /** Directories of `#directories` that are models themselves, by the last scan. */
+  readonly #singles = new Set<string>()
   readonly #gpus = Gpus.numbers()
   /** By id. */
   readonly #models = new Map<string, StoredModel>()
@@ -93,11 +96,11 @@ export class Catalogue implements LoadedCatalogue {
     return Effect.gen({ self: this }, function* () {
       const found = new Map<string, Array<string>>()
       for (const directory of this.#directories) {
-        for (const name of yield* ModelDirectory.models(directory)) {
+        for (const name of yield* this.#namesIn(directory)) {
           const identity = ModelId.make(name, this.#options.namespaces === true ? directory : undefined)
           const paths = found.get(identity.id) ?? []
           found.set(identity.id, paths)
-          paths.push(join(directory, name))
+          paths.push(this.#singles.has(directory) ? directory : join(directory, name))
           this.#add(identity)
         }
       }
@@ -203,15 +206,13 @@ export class Catalogue implements LoadedCatalogue {
     const { configName, autoComplete = true, defaultMaxBatchSize = 4, idleTimeout = 0 } = this.#options
     const [path, other] = paths
     const { name } = this.model(id).identity
+    const read = this.#singles.has(path ?? "") ? ModelDirectory.readSingle : ModelDirectory.read
     const problem = this.#codeModels.has(name)
       ? "a model of this name is also defined in code"
       : other === undefined
         ? ModelName.problem(name)
         : "model appears in two or more repositories"
-    const directory = Effect.mapError(
-      Effect.andThen(refuse(problem), ModelDirectory.read(name, path ?? "", configName)),
-      unreadable,
-    )
+    const directory = Effect.mapError(Effect.andThen(refuse(problem), read(name, path ?? "", configName)), unreadable)
     return Effect.map(Effect.result(directory), (read) => {
       const plan = Effect.flatMap(Effect.fromResult(read), (found) =>
         ModelPlan.make(
@@ -240,6 +241,17 @@ export class Catalogue implements LoadedCatalogue {
   keepOverride(name: string, config: string | undefined): void {
     if (config === undefined) this.#overrides.delete(name)
     else this.#overrides.set(name, { config, stamp: this.#stamps.get(name) })
+  }
+
+  /** Names of the models in a repository, which may be a model itself. */
+  #namesIn(directory: string): Effect.Effect<ReadonlyArray<string>, LoadFailure> {
+    const { singleModel } = this.#options
+    if (singleModel === undefined) return ModelDirectory.models(directory)
+    return Effect.flatMap(ModelDirectory.isSingle(directory), (isSingle) => {
+      if (isSingle) this.#singles.add(directory)
+      else this.#singles.delete(directory)
+      return isSingle ? Effect.succeed([singleModel]) : ModelDirectory.models(directory)
+    })
   }
 
   #add(identity: ModelId.ModelId): StoredModel {

@@ -5,6 +5,11 @@
  *   <repository>/<model>/config.pbtxt            or configs/<configName>.pbtxt
  *                       /<label file>
  *                       /<version>/model.onnx
+ *
+ * A repository of one model, without a directory for it, is a directory of a model itself. It may hold the model file
+ * without a directory for its version:
+ *
+ *   <repository>/config.pbtxt, <version>/model.onnx    or    <repository>/<any name>.onnx
  */
 import * as Files from "@nereid/onnx/internal/file/Files"
 import { Effect, Result } from "effect"
@@ -24,6 +29,8 @@ export interface ModelDirectory {
   readonly config: Result.Result<ConfigFile | undefined, LoadFailure>
   /** Each version, with the names of its files and directories, or a failure if its directory is unreadable. */
   readonly versions: ReadonlyMap<number, Result.Result<ReadonlySet<string>, LoadFailure>>
+  /** Directory with the files of a version. */
+  readonly folderOf: (version: number) => string
   /** Directories that are neither versions nor known directories of a model. */
   readonly unknown: ReadonlyArray<string>
   /** Changes with any file that belongs to no version, apart from configurations. */
@@ -50,7 +57,40 @@ export const read = Effect.fnUntraced(function* (name: string, path: string, con
     return entry !== "configs" && entry !== configFile && !versions.has(Number(entry))
   }
   const files = stamped.split("\n").filter(isOfModel).join("\n")
-  return { name, path, config, versions, unknown, stamp: files } satisfies ModelDirectory
+  const folderOf = (version: number) => join(path, String(version))
+  return { name, path, config, versions, folderOf, unknown, stamp: files } satisfies ModelDirectory
+})
+
+/** Whether a repository is itself the directory of a model. */
+export const isSingle = (path: string): Effect.Effect<boolean, LoadFailure> =>
+  Effect.map(Effect.mapError(Files.list(path), unreadable(path)), (entries) => {
+    const shown = entries.filter(({ name }) => !name.startsWith("."))
+    const isModelFile = ({ name, kind }: (typeof shown)[number]) =>
+      kind !== "directory" && (name === configFile || name.endsWith(".onnx"))
+    const folders = shown.filter(({ name, kind }) => kind === "directory" && !known.has(name))
+    return shown.some(isModelFile) || (folders.length > 0 && folders.every(({ name }) => /^[1-9][0-9]*$/.test(name)))
+  })
+
+/** Reads a repository that is itself the directory of a model. Without versions, its only ONNX file is version 1. */
+export const readSingle = Effect.fnUntraced(function* (
+  name: string,
+  path: string,
+  configName?: string,
+): Effect.fn.Return<ModelDirectory, LoadFailure> {
+  const directory = yield* read(name, path, configName)
+  if (directory.versions.size > 0) return directory
+  const files = yield* names(path)
+  const versions: ModelDirectory["versions"] = new Map([[1, Result.succeed(files)]])
+  const bare = { ...directory, versions, folderOf: () => path, stamp: "" }
+  const { config } = directory
+  if (Result.isFailure(config) || config.success !== undefined || files.has("model.onnx")) return bare
+  const [file, ...others] = [...files].filter((entry) => entry.endsWith(".onnx"))
+  if (file === undefined || others.length > 0) {
+    const found = `${path} has ${others.length === 0 ? "no ONNX file" : `${others.length + 1} ONNX files`}`
+    return { ...bare, config: Result.fail(new LoadFailure({ message: `${found}, expected one, or model.onnx` })) }
+  }
+  const text = `platform: "onnxruntime_onnx" default_model_filename: ${JSON.stringify(file)}`
+  return { ...bare, config: Result.succeed({ file: join(path, configFile), text }) }
 })
 
 const configFile = "config.pbtxt"

@@ -64,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
   const versions = yield* Effect.forEach(
     numbers,
     Effect.fnUntraced(function* (version) {
-      const files = yield* filesOf(version, join(path, String(version)), identified)
+      const files = yield* filesOf(version, directory.folderOf(version), identified)
       const names = directory.versions.get(version) ?? Result.succeed(new Set<string>())
       const plan = yield* Effect.result(VersionPlan.make(files, names, path, identified, options))
       return { ...files, plan } satisfies PlannedVersion

@@ -4,7 +4,8 @@
  */
 import { Effect, Result } from "effect"
 import { existsSync } from "node:fs"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
+import { sequenceOf } from "@nereid/core/internal/configuration/MetadataMessage"
 import type { Contract, ContractTensor } from "@nereid/core/internal/contract/Contract"
 import { isDynamic } from "@nereid/core/internal/tensor/TensorSpec"
 import type { FileSignature } from "@nereid/onnx/internal/OnnxFile"
@@ -58,7 +59,39 @@ export const read = Effect.fn("RepositoryContract.read")(function* (
     return yield* failure("neither a configuration nor a model file declares its inputs and outputs")
   }
   yield* refuse(TensorCheck.problem(config))
-  return fromConfig(config, yield* VersionPlan.labels(config, path), file)
+  const contract = fromConfig(config, yield* VersionPlan.labels(config, path), file)
+  return { ...contract, sequence: contract.sequence ?? (yield* ofSteps(directory, config, configName)) }
+})
+
+/** The sequences that the steps of an ensemble require. Undefined if unknown, and for another model. */
+const ofSteps = Effect.fnUntraced(function* (
+  directory: string,
+  model: ModelConfig,
+  configName: string | undefined,
+): Effect.fn.Return<Contract["sequence"]> {
+  const seen = new Set([model.name])
+  const ensembles = [model]
+  const found: Array<Contract["sequence"]> = []
+  for (const { schedulingChoice } of ensembles) {
+    if (schedulingChoice.case !== "ensembleScheduling") continue
+    for (const { modelName } of schedulingChoice.value.step) {
+      if (seen.has(modelName)) continue
+      seen.add(modelName)
+      const config = yield* Effect.orElseSucceed(written(directory, modelName, configName), () => undefined)
+      if (config?.schedulingChoice.case === "ensembleScheduling") ensembles.push(config)
+      else found.push(config && sequenceOf(config))
+    }
+  }
+  const idles = found.flatMap((sequence) => (sequence ? [sequence.maxIdle ?? Infinity] : []))
+  if (idles.length === 0) return found.length > 0 && found.every((sequence) => sequence === false) ? false : undefined
+  const maxIdle = Math.min(...idles)
+  return { maxIdle: maxIdle === Infinity ? undefined : maxIdle }
+})
+
+/** The configuration of a model as it is written. */
+const written = Effect.fnUntraced(function* (directory: string, name: string, configName: string | undefined) {
+  const found = yield* ModelDirectory.read(name, yield* ModelDirectory.below(resolve(directory), name), configName)
+  return yield* Effect.fromResult(ModelPlan.written(found))
 })
 
 /** Reads the signature of the file; undefined if it is absent and the configuration is complete. */
@@ -78,10 +111,11 @@ const signature = Effect.fnUntraced(function* (
  * precise.
  */
 export const fromConfig = (
-  { name, input, output, maxBatchSize, modelTransactionPolicy }: ModelConfig,
+  config: ModelConfig,
   labels: ReadonlyMap<string, ReadonlyArray<string>>,
   file?: FileSignature,
 ): Contract => {
+  const { name, input, output, maxBatchSize, modelTransactionPolicy } = config
   const tensor = (given: ModelInput | ModelOutput, found: FileSignature["inputs"]): ContractTensor => ({
     name: given.name,
     datatype: datatypeOf(given) ?? DataTypeSchema.value[given.dataType]?.name ?? String(given.dataType),
@@ -98,6 +132,7 @@ export const fromConfig = (
     }),
     maxBatchSize,
     decoupled: modelTransactionPolicy?.decoupled === true,
+    sequence: sequenceOf(config),
   }
 }
 

@@ -26,7 +26,9 @@ export const layer = (
   const [first, ...others] = new Set(exported.flatMap((value) => ExportedModels.layerOf(value) ?? []))
   if (model === undefined || first === undefined) return undefined
   const found = RepositoryContract.fromConfig(config, labels)
-  const differences = compare(Contract.fromDefinition(model.definition), found, "same")
+  // Sequences that only the module declares are not in the configuration.
+  const documented = found.sequence === false ? { ...found, sequence: undefined } : found
+  const differences = compare(Contract.fromDefinition(model.definition), documented, "same")
   if (differences.length > 0) {
     const message = `the configuration differs from ${file}: ${differences.map(print).join("; ")}`
     return Layer.effectContext(Effect.fail(invalid(message)))

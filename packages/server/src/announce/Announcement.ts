@@ -14,6 +14,8 @@ export interface Announcement {
   readonly started: (server: StartedServer) => Effect.Effect<void>
   /** Prints the state of every model after a failed start, because the error names only those that failed. */
   readonly failed: (found: ModelsFound) => Effect.Effect<void>
+  /** Prints why the server will stop, and how long it still answers. */
+  readonly leaving: (delay: Duration.Duration, reason?: string) => Effect.Effect<void>
   /** Prints why the server stops. `reason` takes precedence over a signal. */
   readonly stopping: (drain: Drain, reason?: string) => Effect.Effect<void>
 }
@@ -46,6 +48,10 @@ export const make = Effect.fnUntraced(function* (
     ),
   )
   const signal = yield* observe
+  const why = (reason: string | undefined) => {
+    const received = signal()
+    return reasonOf() ?? reason ?? (received === undefined ? undefined : `on ${received}`)
+  }
   return {
     started: (server) =>
       Effect.suspend(() => {
@@ -53,16 +59,16 @@ export const make = Effect.fnUntraced(function* (
         return print(startText(server), startSummary(server))
       }),
     failed: (found) => Effect.suspend(() => print(`${modelTable(found)}\n`)),
+    leaving: (delay, reason) => Effect.suspend(() => print(leavingText(why(reason), delay))),
     stopping: ({ inFlight, limit }, reason) =>
       Effect.flatMap(Effect.map(Clock.Clock, MonotonicTime.millis), (at) => {
         if (stop !== undefined) return Effect.void
-        const received = signal()
-        const why = reasonOf() ?? reason ?? (received === undefined ? undefined : `on ${received}`)
+        const because = why(reason)
         // A start that fails has an error, which says enough.
-        if (!isStarted && why === undefined) return Effect.void
+        if (!isStarted && because === undefined) return Effect.void
         const requests = inFlight()
         stop = { at, requests, inFlight }
-        return print(stoppingText(why, requests, limit))
+        return print(stoppingText(because, requests, limit))
       }),
   }
 })
@@ -71,7 +77,13 @@ export const make = Effect.fnUntraced(function* (
 export const silent: Announcement = {
   started: () => Effect.void,
   failed: () => Effect.void,
+  leaving: () => Effect.void,
   stopping: () => Effect.void,
+}
+
+const leavingText = (reason: string | undefined, delay: Duration.Duration): string => {
+  const leaving = reason === undefined ? "Not ready any more" : `Not ready any more, ${reason}`
+  return `${leaving}: answering requests for ${Duration.toSeconds(delay)} s`
 }
 
 const stoppingText = (reason: string | undefined, requests: number, limit: Duration.Duration): string => {

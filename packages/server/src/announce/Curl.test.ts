@@ -23,10 +23,13 @@ it.effect("a request to a model with sequences is a whole sequence", () =>
   ),
 )
 
-it.effect("a model that streams sequences has no request on one line", () =>
+it.effect("a request to a model that streams sequences is a whole sequence, too", () =>
   Effect.gen(function* () {
     const { model } = yield* Steps
-    expect(modelCurl(model, "http://localhost")).toBeUndefined()
+    expect(modelCurl(model, "http://localhost")).toBe(
+      `curl -sN http://localhost/v2/models/steps/generate_stream -d '{"sequence_id":1,"sequence_start":true,` +
+        `"sequence_end":true,"X":1}'`,
+    )
   }).pipe(
     Effect.provide(
       Model.sequenceStream(Steps, function* ({ X }, { state }) {

@@ -20,18 +20,16 @@ const maxBodyLength = 2000
 /** A sequence of one request. */
 const wholeSequence = { sequence_id: 1, sequence_start: true, sequence_end: true }
 
-/**
- * None for a decoupled model with sequences, which that route does not know, or with an input that is too large for a
- * line of JSON, or that JSON cannot carry.
- */
+/** None for a decoupled model with an input that is too large for a line of JSON, or that JSON cannot carry. */
 export const modelCurl = (model: RunningModel, url: string): string | undefined => {
-  const { name, signature, maxBatchSize, sequencing } = model.description
-  const isSequence = sequencing !== undefined && !sequencing.isIterative
+  const { name, signature, maxBatchSize, requiredSequence } = model.description
   const specs = signature.inputs.filter((spec) => !spec.optional)
   const target = `${url}/v2/models/${encodeURIComponent(name)}`
-  const parameters = ParameterExample.make(model.description.parameters)
-  if (model.calls.decoupled) return isSequence ? undefined : generate(specs, parameters, target)
-  return infer(specs, isSequence ? { ...parameters, ...wholeSequence } : parameters, target, maxBatchSize > 0)
+  const declared = ParameterExample.make(model.description.parameters)
+  const parameters = requiredSequence === undefined ? declared : { ...declared, ...wholeSequence }
+  return model.calls.decoupled
+    ? generate(specs, parameters, target)
+    : infer(specs, parameters, target, maxBatchSize > 0)
 }
 
 /** None for a model whose inputs are too large for a line. */

@@ -89,10 +89,14 @@ export interface Gateway extends InferenceDispatch.CountedDispatch {
   readonly models: Pick<ModelStore, "models" | "onChange" | "versionOf">
   /** Returns a model, for front ends that need its properties before a request. */
   readonly model: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
+  /** Aborted when clients should move to another server: a stop will begin, and requests are still answered. */
+  readonly leaving: AbortSignal
   /** Aborted when a stop begins. */
   readonly stopping: AbortSignal
   /** Marks the startup as complete: all initial models are loaded. */
   readonly started: () => void
+  /** Readiness off, for good. Requests and new sequences are still answered. */
+  readonly leave: () => void
   /** Readiness off, for good. Completes once the sequences of all models are over; new ones are refused. */
   readonly endSequences: Effect.Effect<void>
   /** Readiness off, for good. What still comes is the front ends' to answer or to refuse. */
@@ -145,6 +149,7 @@ export const make = (
   const { sharedMemory = SharedMemory.disabled, tracing = Tracing.disabled, maxInFlightSize = Infinity } = options
   const { repository = noRepository, strictReadiness = true } = options
   const isComplete = () => store.models.every((model) => model.life.isReady()) && repository.isReady()
+  const leaving = new AbortController()
   const stopping = new AbortController()
   let { isStarting = false } = options
   let isEnding = false
@@ -158,7 +163,12 @@ export const make = (
   return {
     isLive: () => repository.isLive(),
     isReady: () =>
-      !isStarting && !isEnding && !stopping.signal.aborted && repository.isLive() && (!strictReadiness || isComplete()),
+      !isStarting &&
+      !isEnding &&
+      !leaving.signal.aborted &&
+      !stopping.signal.aborted &&
+      repository.isLive() &&
+      (!strictReadiness || isComplete()),
     metadata: { name: options.id, version: options.version, extensions },
     repositoryIndex: (request) => RepositoryIndex.index(store, repository, request),
     index: () => RepositoryIndex.all(store, repository),
@@ -206,10 +216,12 @@ export const make = (
     infer,
     stream,
     inFlight: dispatch.inFlight,
+    leaving: leaving.signal,
     stopping: stopping.signal,
     started: () => {
       isStarting = false
     },
+    leave: () => leaving.abort(),
     endSequences: Effect.suspend(() => {
       isEnding = true
       const ends = store.models.flatMap(({ life }) => life.endSequences ?? [])

@@ -65,6 +65,8 @@ export interface GrpcServerOptions extends FrontEndOptions {
    * Maximum time that a stop waits for calls in flight, and for clients that do not read their responses. Default 30 s.
    */
   readonly stopTimeoutMillis?: number
+  /** Age from which a response over HTTP/1.1 closes its connection. Default: no limit. */
+  readonly maxHttpConnectionAgeMillis?: number | undefined
   /** TLS files. Default: none, the port is plaintext. */
   readonly tls?: Tls | undefined
 }
@@ -85,12 +87,13 @@ export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
   options: GrpcServerOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
-  const { host = "0.0.0.0", port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls, ...others } = options
-  const { handler, http2 } = yield* frontEnd(gateway, others)
-  const listener = { host, port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls, http2: http2(handler) }
-  const { sendTimeoutMillis } = options
-  const { limits, connections } = gateway
-  return yield* HttpListener.make(handler, { name: "gRPC", ...listener, sendTimeoutMillis, limits, connections })
+  const { host = "0.0.0.0", port, maxConnections, tls } = options
+  const { greetingTimeoutMillis, stopTimeoutMillis, sendTimeoutMillis, maxHttpConnectionAgeMillis } = options
+  const { handler, http2 } = yield* frontEnd(gateway, options)
+  const { limits, connections, leaving } = gateway
+  const times = { greetingTimeoutMillis, stopTimeoutMillis, sendTimeoutMillis, maxHttpConnectionAgeMillis }
+  const listener = { host, port, maxConnections, tls, ...times, limits, connections, leaving }
+  return yield* HttpListener.make(handler, { name: "gRPC", ...listener, http2: http2(handler) })
 })
 
 export const frontEnd = Effect.fnUntraced(function* (

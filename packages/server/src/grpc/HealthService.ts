@@ -20,7 +20,10 @@ const maxWatchers = 1_000
 /** Time between two comparisons of the status, in milliseconds. */
 const intervalMillis = 1_000
 
-export const route = (router: ConnectRouter, gateway: Pick<Gateway, "isReady" | "models" | "stopping">): void => {
+export const route = (
+  router: ConnectRouter,
+  gateway: Pick<Gateway, "isReady" | "models" | "leaving" | "stopping">,
+): void => {
   const watchers = makeWatchers(gateway)
   const isKnown = (service: string) => service === "" || service === GRPCInferenceService.typeName
   const status = () => (gateway.isReady() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING)
@@ -62,7 +65,7 @@ interface Watchers {
 }
 
 /** Functions that are called when the status may have changed. Without any, nothing is compared. */
-const makeWatchers = ({ models, stopping }: Pick<Gateway, "models" | "stopping">): Watchers => {
+const makeWatchers = ({ models, leaving, stopping }: Pick<Gateway, "models" | "leaving" | "stopping">): Watchers => {
   const watchers = new Set<() => void>()
   const callAll = () => {
     for (const onChange of watchers) onChange()
@@ -77,10 +80,12 @@ const makeWatchers = ({ models, stopping }: Pick<Gateway, "models" | "stopping">
       if (watchers.size > 1) return
       const timer = setInterval(callAll, intervalMillis).unref()
       const ignore = models.onChange(callAll)
+      leaving.addEventListener("abort", callAll)
       stopping.addEventListener("abort", callAll)
       stop = () => {
         clearInterval(timer)
         ignore()
+        leaving.removeEventListener("abort", callAll)
         stopping.removeEventListener("abort", callAll)
       }
     },

@@ -49,15 +49,19 @@ export interface HttpServerOptions extends FrontEndOptions {
   readonly stopTimeoutMillis?: number | undefined
   /** Maximum time without progress while a client reads a response. Default 60 s. */
   readonly sendTimeoutMillis?: number | undefined
+  /** Age from which a response closes its connection. Default: no limit. */
+  readonly maxHttpConnectionAgeMillis?: number | undefined
 }
 
 export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
-  { host, port, maxConnections, tls, stopTimeoutMillis, sendTimeoutMillis, ...options }: HttpServerOptions,
+  options: HttpServerOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
   const handler = yield* frontEnd(gateway, options)
-  const { limits, connections } = gateway
-  const listener = { host, port, maxConnections, tls, stopTimeoutMillis, sendTimeoutMillis, limits, connections }
+  const { host, port, maxConnections, tls, stopTimeoutMillis, sendTimeoutMillis, maxHttpConnectionAgeMillis } = options
+  const { limits, connections, leaving } = gateway
+  const times = { stopTimeoutMillis, sendTimeoutMillis, maxHttpConnectionAgeMillis }
+  const listener = { host, port, maxConnections, tls, ...times, limits, connections, leaving }
   return yield* HttpListener.make(handler, { name: "HTTP", ...listener })
 })
 

@@ -20,7 +20,7 @@ export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
   { host, port, metrics: options }: MetricsServerOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
-  const metrics = yield* PrometheusMetrics.make(gateway.models, options)
+  const metrics = yield* PrometheusMetrics.make(gateway.models, options, gateway.memory)
   return yield* HttpListener.make(
     (request, response) => {
       const [path = ""] = (request.url ?? "").split("?", 1)

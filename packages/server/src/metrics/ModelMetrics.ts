@@ -382,7 +382,7 @@ const fillState = ({ description: { maxBatchSize, statistics } }: RunningModel):
 }
 
 /** Labels in alphabetical order, in which they are written. */
-const labels = (
+export const labels = (
   { description: { name, version } }: RunningModel,
   { configuration, namespace }: MetricsOrigin,
   extraLabels: { readonly [name: string]: string } = {},

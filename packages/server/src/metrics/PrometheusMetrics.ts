@@ -2,13 +2,15 @@
  * Prometheus' text format of all metrics: those of the models and the machine, in a separate registry, and every other
  * Effect metric of the program. Metrics that are turned off are neither collected nor written.
  */
-import { Context, Duration, Effect, Exit, Metric, Queue, Scope } from "effect"
+import { Clock, Context, Duration, Effect, Exit, Metric, Queue, Scope } from "effect"
 import { formatUnsafe } from "effect/observability/PrometheusMetrics"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as CpuMetrics from "./CpuMetrics.ts"
 import * as ModelMetrics from "./ModelMetrics.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
+import type { MemoryBudget } from "../limit/MemoryBudget.ts"
 import * as StandardStreams from "../log/StandardStreams.ts"
+import { SaturationMetrics } from "./SaturationMetrics.ts"
 import { ServeError } from "../error/ServeError.ts"
 
 /** Options of the metrics at `/metrics`. */
@@ -21,6 +23,8 @@ export interface MetricsOptions {
   readonly summaryLatencies?: boolean
   /** Quantiles of the summaries, from 0 to 1. Default 0.5, 0.9, 0.95, 0.99, 0.999. Values are accurate to 1 %. */
   readonly summaryQuantiles?: ReadonlyArray<number>
+  /** Time in the queue, beyond `maxQueueDelay`, at which `nereid_saturation` is 1. Default 100 milliseconds. */
+  readonly queueTarget?: Duration.Input
   /** Metrics of the machine's processors and memory. Default true. */
   readonly cpu?: boolean
   /** Interval between measurements of processors and memory. Default 2 seconds. */
@@ -35,6 +39,7 @@ export interface PrometheusMetrics {
 export const make = Effect.fnUntraced(function* (
   served: Gateway["models"],
   options: MetricsOptions = {},
+  memory: Pick<MemoryBudget, "used" | "limit"> = { used: 0, limit: Infinity },
 ): Effect.fn.Return<PrometheusMetrics, ServeError, Scope.Scope> {
   const { counterLatencies = true, histogramLatencies = false, summaryLatencies = false, cpu = true } = options
   const { summaryQuantiles = [0.5, 0.9, 0.95, 0.99, 0.999] } = options
@@ -44,20 +49,30 @@ export const make = Effect.fnUntraced(function* (
   if (!Duration.isFinite(interval) || Duration.toMillis(interval) < 1) {
     return yield* refused("interval", "at least 1 ms and an end", Duration.format(interval))
   }
+  const queueTarget = Duration.fromInputUnsafe(options.queueTarget ?? "100 millis")
+  if (!Duration.isFinite(queueTarget) || Duration.toMillis(queueTarget) < 1) {
+    return yield* refused("queueTarget", "at least 1 ms and an end", Duration.format(queueTarget))
+  }
   const programs = yield* Metric.MetricRegistry
   const metrics: Metric.MetricRegistry = new Map()
   const registry = Context.make(Metric.MetricRegistry, metrics)
   const quantiles = summaryLatencies ? [...new Set(summaryQuantiles)].toSorted((a, b) => a - b) : undefined
+  const clock = yield* Clock.Clock
+  const saturation = new SaturationMetrics(clock, Duration.toMillis(queueTarget), memory, registry)
   const latencies = { counterLatencies, histogramLatencies, quantiles }
   yield* follow(served, (model) => {
     const version = served.versionOf(model)
     const origin = { configuration: version?.configuration?.(), namespace: version?.namespace }
-    return ModelMetrics.register(model, origin, latencies, registry)
+    return Effect.andThen(
+      ModelMetrics.register(model, origin, latencies, registry),
+      saturation.register(model, ModelMetrics.labels(model, origin)),
+    )
   })
   if (cpu) yield* CpuMetrics.register(interval, registry)
   return {
     text: () => {
       const failed = StandardStreams.failedWrites()
+      saturation.update()
       if (failed > 0) failedWrites.updateUnsafe(failed, registry)
       // Merges both registries for the formatter: a family in both must have one head.
       const all = new Map([...metrics, ...programs])

@@ -55,7 +55,7 @@ export const errorSchema: SchemaObject = {
 
 const errorReference = { $ref: "#/components/schemas/Error" }
 
-/** An error that a model declares, with the schema of its fields. */
+/** An error that a model declares, or that its sequences cause, with the schema of its fields. */
 export interface DeclaredError {
   readonly tag: string
   readonly http: number
@@ -108,7 +108,7 @@ const response = (
   isStream: boolean,
 ): OpenApiObject => {
   const general = status === undefined ? [] : tagsOf(status)
-  const tags = [...declared.map(({ tag }) => tag), ...general]
+  const tags = [...new Set([...declared.map(({ tag }) => tag), ...general])]
   const description = isListed(status) ? descriptions[status] : "Error of a model that the model calls"
   const own = declared.length === 0 ? "" : `${declared.map(({ tag }) => tag).join(", ")}. `
   const content = json(errorReference)

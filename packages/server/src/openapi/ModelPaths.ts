@@ -2,6 +2,7 @@
  * The part of a document about one served model: concrete paths with its schemas. The general paths of the protocol
  * (ProtocolPaths.ts) work for every model as well.
  */
+import { idleMicros } from "@nereid/core/internal/contract/Contract"
 import { Components } from "@nereid/core/internal/openapi/Components"
 import * as ModelSchemas from "@nereid/core/internal/openapi/ModelSchemas"
 import type { SchemaObject } from "@nereid/core/internal/openapi/SchemaObject"
@@ -29,6 +30,7 @@ export const tagOf = (name: string): string => `models/${name}`
 
 export const make = (running: RunningModel, general: ProtocolSchemas): ModelPaths => {
   const { name, version, signature } = running.description
+  const sequences = sequenceNote(running.description)
   const components = new Components(`${safeName(name)}.${version}`, ModelSchemas.names)
   const { infer, generate, errors } = ModelSchemas.make(running, components, general)
   const common = { tags: [tagOf(name)], api: "inference", model: { name, version } } as const
@@ -46,7 +48,10 @@ export const make = (running: RunningModel, general: ProtocolSchemas): ModelPath
             ...common,
             verb: "infer",
             summary: `Infer with ${name}`,
-            description: `Only as binary data, because JSON has no form for 16-bit floats. Tensors: ${shapes}`,
+            description: [
+              `Only as binary data, because JSON has no form for 16-bit floats. Tensors: ${shapes}`,
+              ...sequences,
+            ].join(". "),
             parameters: [InferencePaths.timeout, InferencePaths.headerLength],
             requestBody: { required: true, content: InferencePaths.binaryContent },
             responses: responses(
@@ -61,6 +66,7 @@ export const make = (running: RunningModel, general: ProtocolSchemas): ModelPath
             ...common,
             verb: "infer",
             summary: `Infer with ${name}`,
+            ...described(sequences),
             parameters: [InferencePaths.timeout],
             requestBody: body(infer.request, true, infer.example),
             responses: responses(success("Outputs", json(infer.response))),
@@ -70,6 +76,7 @@ export const make = (running: RunningModel, general: ProtocolSchemas): ModelPath
   if (generate === undefined) return { operations, schemas: components.schemas }
   const request = {
     ...common,
+    ...described(sequences),
     parameters: [InferencePaths.timeout],
     requestBody: body(generate.request, true, generate.example),
   }
@@ -99,6 +106,17 @@ export const make = (running: RunningModel, general: ProtocolSchemas): ModelPath
   )
   return { operations, schemas: components.schemas }
 }
+
+/** Sentences about the sequences of a model, without their full stops; empty for a model without. */
+const sequenceNote = ({ requiredSequence }: RunningModel["description"]): ReadonlyArray<string> => {
+  if (requiredSequence === undefined) return []
+  const note = "Every request belongs to a sequence, by its parameters, and has one row"
+  const micros = idleMicros(requiredSequence)
+  return micros === undefined ? [note] : [note, `A sequence expires after ${micros / 1e6} seconds without requests`]
+}
+
+const described = (sentences: ReadonlyArray<string>): Pick<Operation, "description"> =>
+  sentences.length === 0 ? {} : { description: sentences.join(". ") }
 
 /** The identifier of an operation; `version` for a path that names it. */
 export const operationId = (verb: string, name: string, version: string | undefined): string =>

@@ -89,6 +89,8 @@ interface KnownPart {
   readonly part: ModelPart | undefined
   /** Labels of the outputs, which those of an ensemble may change. */
   readonly labels: ReadonlyArray<ReadonlyArray<string> | undefined>
+  /** Of its required sequence, which an ensemble has from its steps. */
+  readonly maxIdle: number | undefined
 }
 
 class ModelParts {
@@ -103,10 +105,12 @@ class ModelParts {
 
   get(running: RunningModel): ModelPart | undefined {
     const labels = running.description.signature.outputs.map(({ labels }) => labels)
+    const maxIdle = running.description.requiredSequence?.maxIdle
     const known = this.#known.get(running)
-    if (known?.labels.every((label, output) => label === labels[output]) === true) return known.part
+    const isCurrent = known?.maxIdle === maxIdle
+    if (isCurrent && known?.labels.every((label, output) => label === labels[output]) === true) return known.part
     const part = this.#make(running)
-    this.#known.set(running, { part, labels })
+    this.#known.set(running, { part, labels, maxIdle })
     return part
   }
 

@@ -40,6 +40,7 @@ export interface ProtocolSchemas {
   readonly generateRequest: SchemaObject
   readonly generateResponse: SchemaObject
   readonly parameters: SchemaObject
+  readonly sequenceParameters: SchemaObject
   readonly regions: SchemaObject
   readonly region: SchemaObject
   readonly logSettings: SchemaObject
@@ -67,6 +68,7 @@ export const make = (): ProtocolSchemas => {
   return {
     error: add("Error", errorSchema),
     parameters,
+    sequenceParameters: add("SequenceParameters", sequenceParameters(parameters)),
     serverMetadata: add("ServerMetadata", object({ name: string, version: string, extensions: array(string) })),
     modelMetadata: add(
       "ModelMetadata",
@@ -136,15 +138,42 @@ const indexEntry = object(
 const requestParameters: SchemaObject = {
   type: "object",
   properties: {
-    sequence_id: { anyOf: [{ type: "string", maxLength: 128 }, unsigned] },
-    sequence_start: boolean,
-    sequence_end: boolean,
+    sequence_id: {
+      anyOf: [{ type: "string", maxLength: 128 }, unsigned],
+      description: "Id of the sequence. 0 and an empty string count as absent",
+    },
+    sequence_start: { ...boolean, description: "Whether the request starts the sequence" },
+    sequence_end: { ...boolean, description: "Whether the request is the last one of the sequence" },
     priority: unsigned,
     timeout: { ...unsigned, description: "Longest time in the queue, in microseconds" },
   },
   additionalProperties: scalar,
   propertyNames: { not: { pattern: "^triton_" } },
 }
+
+/** A sequence with any id but 0 and the empty string, which are none. */
+const sequenceParameters = (parameters: SchemaObject): SchemaObject => ({
+  allOf: [parameters],
+  type: "object",
+  properties: {
+    sequence_id: {
+      anyOf: [
+        { type: "string", minLength: 1, maxLength: 128 },
+        { ...unsigned, minimum: 1 },
+      ],
+    },
+    sequence_number: {
+      type: "integer",
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description:
+        "Position of the request, from 1 at the start. Requests that overtake one another are put in order, and a " +
+        "request that is sent again has the same reply",
+    },
+  },
+  required: ["sequence_id"],
+  description: "Every request of the model belongs to a sequence. The first one has `sequence_start`",
+})
 
 const loadRequest = object(
   {

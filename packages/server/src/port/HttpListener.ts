@@ -3,6 +3,7 @@
  * process, and stops without dropping a response. HttpServer.ts, MetricsServer.ts, GrpcServer.ts and OnePort.ts provide
  * the handlers of requests; GrpcServer.ts and OnePort.ts also provide HTTP/2 on the same port.
  *
+ *   leave: `connection: close` in each further response over HTTP/1.1, GOAWAY on open HTTP/2 connections
  *   stop:  no new connections ─► open ones get their responses, and those to their next requests ─► quiet ─► closed
  *                                └─ shortly before `stopTimeoutMillis`: `connection: close` ─► after it: cut off
  */
@@ -10,8 +11,9 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createSecureServer } from "node:https"
 import type { Socket } from "node:net"
 import { constVoid } from "effect/Function"
-import { Effect, type Scope } from "effect"
+import { Clock, Effect, type Scope } from "effect"
 import { InvalidRequest } from "@nereid/core/Errors"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 import * as DefectGuard from "./DefectGuard.ts"
 import { sendErrorAndClose } from "./HttpReply.ts"
 import { type Address, type OpenPort, PortSource } from "./PortSource.ts"
@@ -60,6 +62,13 @@ export interface ListenerOptions {
   readonly limits?: LimitReports.LimitReports | undefined
   /** Counts the open connections. Default: they are not counted. */
   readonly connections?: OpenConnections | undefined
+  /** Aborted when clients should move to another server; the port still accepts connections. Default: never. */
+  readonly leaving?: AbortSignal | undefined
+  /**
+   * Age from which the next response of an HTTP/1.1 connection closes it, in milliseconds, varied by 10 %. Default: no
+   * limit.
+   */
+  readonly maxHttpConnectionAgeMillis?: number | undefined
 }
 
 /** Longer than the idle timeout of common proxies and pools, one minute, so that they close first. */
@@ -77,6 +86,8 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Address, ServeError, Scope.Scope> {
   const { name, maxConnections = 10_000, stopTimeoutMillis = 30_000, sendTimeoutMillis = 60_000, http2 } = options
   const { limits = LimitReports.none, connections: counted = new OpenConnections() } = options
+  const { leaving, maxHttpConnectionAgeMillis = Infinity } = options
+  const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   /** All open sockets, as accepted: below TLS. */
   const connections = new Set<Socket>()
@@ -100,8 +111,10 @@ export const make = Effect.fnUntraced(function* (
     if (isLastCall || request.headers.expect !== undefined) response.shouldKeepAlive = false
     const { socket } = request
     quiet?.active(socket)
-    const { responses, waiting } = open.get(socket) ?? begin(socket, open)
+    const connection = open.get(socket) ?? begin(socket, open, expiry(clock, maxHttpConnectionAgeMillis))
+    const { responses, waiting } = connection
     responses.push(response)
+    if (leaving?.aborted === true || isOld(connection, clock)) closeAfter(response, connection)
     response.on("close", () => {
       responses.splice(responses.indexOf(response), 1)
       const isLast = isLastCall && responses.length === 0
@@ -164,6 +177,20 @@ export const make = Effect.fnUntraced(function* (
     if (isAwaited(socket, open)) socket.destroy()
     else refuse(SocketRefusal.ofConnect, socket, open)
   })
+
+  if (leaving !== undefined) {
+    const leave = () => {
+      for (const connection of open.values()) {
+        const last = connection.responses.at(-1)
+        if (last !== undefined) closeAfter(last, connection)
+      }
+      http2?.drain()
+    }
+    yield* Effect.acquireRelease(
+      Effect.sync(() => leaving.addEventListener("abort", leave, { once: true })),
+      () => Effect.sync(() => leaving.removeEventListener("abort", leave)),
+    )
+  }
 
   const stop = (port: OpenPort) =>
     Effect.callback<void>((resume) => {
@@ -297,12 +324,16 @@ interface PipelinedResponses {
   readonly responses: Array<ServerResponse>
   /** Handlers of requests beyond `maxPipelined`. */
   readonly waiting: Array<() => void>
+  /** Monotonic time from which the connection is old, in milliseconds. */
+  readonly expiry: number
+  /** The response that `closeAfter` has chosen. */
+  closing: ServerResponse | undefined
 }
 
 const none: Partial<PipelinedResponses> = {}
 
-const begin = (socket: Socket, open: Open): PipelinedResponses => {
-  const responses: PipelinedResponses = { responses: [], waiting: [] }
+const begin = (socket: Socket, open: Open, expiry: number): PipelinedResponses => {
+  const responses: PipelinedResponses = { responses: [], waiting: [], expiry, closing: undefined }
   open.set(socket, responses)
   HalfClosed.watch(socket, responses.responses)
   socket.on("close", () => open.delete(socket))
@@ -311,6 +342,24 @@ const begin = (socket: Socket, open: Open): PipelinedResponses => {
     if (responses.waiting.length > 0) socket.pause()
   })
   return responses
+}
+
+const expiry = (clock: Clock.Clock, age: number): number =>
+  age === Infinity ? Infinity : MonotonicTime.millis(clock) + age * (0.9 + Math.random() / 5)
+
+const isOld = (connection: PipelinedResponses, clock: Clock.Clock): boolean =>
+  connection.expiry !== Infinity && MonotonicTime.millis(clock) >= connection.expiry
+
+/**
+ * Closes the connection after its last response, with `connection: close` in its head. Without effect on a response
+ * whose head is sent: a client that was not told would send its next request into the closing connection.
+ */
+const closeAfter = (last: ServerResponse, connection: PipelinedResponses): void => {
+  const { closing } = connection
+  // A pipelined request has followed.
+  if (closing !== undefined && closing !== last && !closing.headersSent) closing.shouldKeepAlive = true
+  connection.closing = last.shouldKeepAlive ? last : undefined
+  last.shouldKeepAlive = false
 }
 
 /** Whether a complete request has no response yet. */

@@ -8,6 +8,7 @@ import type { SequenceExport, SequenceSnapshot } from "../../request/SequenceExp
 import type { SequenceId } from "../../request/SequencePosition.ts"
 import * as DataType from "../../tensor/DataType.ts"
 import { TypedTensor } from "../../tensor/TypedTensor.ts"
+import { sequenceIdProblem } from "../../wire/KnownParameters.ts"
 import { caught, elements, members, missing, readString, readUnsigned } from "./JsonMembers.ts"
 import { JsonReader } from "./JsonReader.ts"
 
@@ -156,7 +157,11 @@ class IdReader {
 
   get value(): SequenceId {
     const id = this.#id ?? missing("id")
-    if (this.#datatype === "BYTES" && id !== "") return id
+    if (this.#datatype === "BYTES" && id !== "") {
+      const problem = sequenceIdProblem(id)
+      if (problem !== undefined) throw problem
+      return id
+    }
     if (this.#datatype === "UINT64" && /^[1-9][0-9]{0,19}$/.test(id) && BigInt(id) < 2n ** 64n) return BigInt(id)
     const given = `${JSON.stringify(id.slice(0, 40))} of datatype '${this.#datatype.slice(0, 40)}'`
     const expected = "a string of datatype 'BYTES', or the digits of a number of datatype 'UINT64'"

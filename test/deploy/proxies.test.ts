@@ -13,8 +13,8 @@ import { Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"
 import { Layer } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { authority } from "./fixtures/certificate.ts"
-import { freePort, root } from "./Program.ts"
+import { authority } from "../fixtures/certificate.ts"
+import { freePort, root } from "../Program.ts"
 
 const guide = readFileSync(join(root, "docs/guides/deployment.md"), "utf8")
 

@@ -1,0 +1,87 @@
+/**
+ * Tests the files of deploy, and servers behind proxies: `npm run test:deploy`. Installs the tools that registries have
+ * beside the tests, and tells which are missing; their tests are skipped.
+ */
+import { spawnSync } from "node:child_process"
+import { existsSync, mkdirSync } from "node:fs"
+import { delimiter, join } from "node:path"
+import { root } from "../Program.ts"
+import * as Environment from "../interop/Environment.ts"
+
+const folder = import.meta.dirname
+const tools = join(folder, ".tools")
+const bin = join(tools, "bin")
+mkdirSync(bin, { recursive: true })
+
+const path = [bin, join(folder, ".venv/bin"), join(root, "node_modules/.bin"), process.env["PATH"] ?? ""]
+const environment = {
+  ...process.env,
+  PATH: path.join(delimiter),
+  GOBIN: bin,
+  NEREID_DEPLOY_SCHEMAS: join(tools, "schemas"),
+  NEREID_DEPLOY_TYPES: join(tools, "types"),
+}
+
+const run = (program: string, args: ReadonlyArray<string>, minutes = 2) =>
+  spawnSync(program, args, { encoding: "utf8", env: environment, timeout: minutes * 60_000, killSignal: "SIGKILL" })
+
+const isThere = (program: string, ...args: ReadonlyArray<string>) => run(program, args).status === 0
+
+/** Runs a step, and says why if it does not succeed. */
+const attempt = (what: string, program: string, args: ReadonlyArray<string>, minutes?: number): void => {
+  const { status, stderr } = run(program, args, minutes)
+  if (status !== 0) console.log(`Cannot prepare ${what}: ${stderr?.trim().split("\n").at(-1) ?? "no program"}`)
+}
+
+const python = Environment.prepare(folder)
+if ("missing" in python) console.log(`No tools of Python: ${python.missing}`)
+else {
+  const kserve = join(tools, "kserve")
+  if (!existsSync(kserve)) {
+    const install = ["-m", "pip", "install", "--quiet", "--no-deps", "--target", kserve, "kserve==0.21.0"]
+    attempt("the models of KServe", python.python, install)
+  }
+  const schemas = [join(folder, "schemas.py"), kserve, join(tools, "schemas")]
+  if (!existsSync(join(tools, "schemas"))) attempt("the schemas", python.python, schemas)
+}
+
+// Compiled once on a machine: Go keeps what it has compiled.
+for (const [program, version, module] of [
+  ["kubeconform", "-v", "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"],
+  ["helm", "version", "helm.sh/helm/v3/cmd/helm@v3.22.0"],
+] as const) {
+  if (!isThere(program, version)) attempt(program, "go", ["install", module], 5)
+}
+
+const types = join(tools, "types")
+if (!existsSync(join(types, "node_modules"))) {
+  mkdirSync(types, { recursive: true })
+  const packages = ["keda@2.0.0", "prometheus-operator@6.0.0", "gateway-api@2.0.0"]
+  const names = packages.map((name) => `@kubernetes-models/${name}`)
+  attempt("the types of custom resources", "npm", ["install", "--no-audit", "--no-fund", "--prefix", types, ...names])
+}
+
+const wanted = [
+  ["helm", "version"],
+  ["kubeconform", "-v"],
+  ["kubectl", "version", "--client"],
+  ["promtool", "--version"],
+  ["prometheus", "--version"],
+  ["hadolint", "--version"],
+  ["systemd-analyze", "--version"],
+  ["nginx", "-v"],
+  ["haproxy", "-v"],
+  ["envoy", "--version"],
+] as const
+for (const [program, ...args] of wanted) {
+  if (!isThere(program, ...args)) console.log(`Skipped, there is no ${program}: its tests`)
+}
+
+const [, , ...more] = process.argv
+const vitest = ["run", "--config", "test/vitest.config.ts", "--project=deploy", ...more]
+const { status } = spawnSync(join(root, "node_modules/.bin/vitest"), vitest, {
+  env: environment,
+  stdio: "inherit",
+  timeout: 15 * 60_000,
+})
+process.exitCode = status ?? 1
