@@ -183,6 +183,21 @@ class SharedMemory(unittest.TestCase):
             server.tell(UNREGION, {"number": 3})
             self.assertIn("r", run(server, "pass"))
 
+    def test_regions_may_come_with_the_start_or_after_their_first_use(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(np.arange(4).tobytes())
+            file.flush()
+            region = {"number": 1, "file": file.name, "size": 32}
+            with FakeServer(EVAL, regions=[region]) as server:
+                code = b"result = [pb.InferenceResponse(parameters={'sum': int(requests[0].inputs()[1].as_numpy().sum())})]"
+                for number in (1, 2):
+                    items, body = pack({"CODE": [code]})
+                    items.append({"n": "A", "t": "INT64", "s": [4], "b": 32, "m": [number, 0]})
+                    server.data.sendall(frame(EXECUTE, {"x": number, "r": [{"i": items}]}, body))
+                    if number == 2:
+                        server.tell(REGION, {**region, "number": 2})
+                    self.assertEqual(server.answer()[1]["r"][0]["p"], '{"sum": 6}')
+
     def test_a_tensor_past_the_end_of_its_region_ends_the_process(self):
         with FakeServer(EVAL) as server, tempfile.NamedTemporaryFile(dir=server.folder) as file:
             file.write(bytes(100))
