@@ -160,6 +160,27 @@ it("waits for a change where the first version cannot be loaded; connections wai
   expect(await waiting).toBe("X?")
 })
 
+it("learns of every file of a version that ends before its supervisor reads a message", async () => {
+  const names = Array.from({ length: 2000 }, (_, index) => `part${index}.ts`)
+  const { path, write } = project({
+    ...Object.fromEntries(names.map((name) => [`parts/${name}`, ""])),
+    "models.ts": `
+      process.kill(process.ppid, "SIGSTOP")
+      process.on("exit", () => console.log("leaving"))
+      await import("./parts/all.ts")`,
+    "parts/all.ts": names.map((name) => `import "./${name}"\n`).join("") + 'import "./suffix.ts"',
+    "parts/suffix.ts": "export const suffix = ",
+  })
+  await using server = watching(path("models.ts"))
+  await server.match(/leaving/)
+  server.signal("SIGCONT")
+  await server.match(/The server exited with code 1; /)
+  write("parts/suffix.ts", suffix("!"))
+  await server.match(/Restarting: .*suffix\.ts has changed/)
+  write("models.ts", models)
+  await server.match(/Watching for changes/)
+})
+
 it("restarts for a module that a worker thread imports, not for a file that nothing imports", async () => {
   const { path, write } = project({
     "models.ts": `

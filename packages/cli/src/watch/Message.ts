@@ -7,8 +7,8 @@ export type PortId = string
 export type FromVersion =
   /** Requests a port. The reply is `listening` or `refused`. */
   | { readonly type: "listen"; readonly id: PortId; readonly address: Address }
-  /** A file of the project that the module imports, or that it fails to import. */
-  | { readonly type: "imported"; readonly path: string }
+  /** Files of the project that the module imports, or that it fails to import. */
+  | { readonly type: "imported"; readonly paths: ReadonlyArray<string> }
   /** The models are loaded, and the server accepts requests. */
   | { readonly type: "ready" }
 

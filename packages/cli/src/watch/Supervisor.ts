@@ -82,8 +82,10 @@ class Supervisor {
 
   #receive(version: VersionProcess, message: FromVersion): void {
     if (message.type === "imported") {
-      version.imports.add(message.path)
-      if (!this.#isStopping && this.#isWanted(version)) this.#files.add(message.path, version.startedAt)
+      for (const path of message.paths) {
+        version.imports.add(path)
+        if (!this.#isStopping && this.#isWanted(version)) this.#files.add(path, version.startedAt)
+      }
     } else if (message.type === "listen") {
       void this.#ports.open(message.id, message.address).then((reply) => {
         if (reply.type === "refused") this.#isPortRefused = true

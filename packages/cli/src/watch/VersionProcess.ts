@@ -32,7 +32,8 @@ export class VersionProcess {
     })
     const { message, ended } = listeners(this)
     this.#process.on("message", (received) => message(received as FromVersion))
-    this.#process.on("exit", (code, signal) => ended({ code, signal }))
+    // Unlike "exit", "close" comes after the last message.
+    this.#process.on("close", (code, signal) => ended({ code, signal }))
     this.#process.on("error", () => {
       if (this.#process.pid === undefined) ended({ code: 1, signal: null })
     })

@@ -7,12 +7,6 @@ import { fileURLToPath } from "node:url"
 import { BroadcastChannel, isMainThread } from "node:worker_threads"
 import { isSupervised, send } from "./Supervision.ts"
 
-const report = (path: string, from: BroadcastChannel): void => {
-  if (isMainThread) send({ type: "imported", path })
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's channel has no origin
-  else from.postMessage(path)
-}
-
 /** Returns the path of a file of the project. */
 const projectFile = (url: string): string | undefined => {
   if (!url.startsWith("file:") || url.includes("/node_modules/")) return undefined
@@ -23,25 +17,39 @@ const projectFile = (url: string): string | undefined => {
 if (isSupervised()) {
   // Threads have no channel to the supervisor.
   const threads = new BroadcastChannel("nereid-imports")
-  if (isMainThread) threads.addEventListener("message", ({ data }) => send({ type: "imported", path: String(data) }))
   threads.unref()
   const seen = new Set<string>()
-  const add = (url: string) => {
-    const path = projectFile(url)
-    if (path === undefined || seen.has(path)) return
-    seen.add(path)
-    report(path, threads)
+  let unsent: Array<string> = []
+  const flush = () => {
+    const paths = unsent
+    unsent = []
+    if (paths.length === 0) return
+    if (isMainThread) send({ type: "imported", paths })
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's channel has no origin
+    else threads.postMessage(paths)
   }
+  const add = (path: string) => {
+    if (seen.has(path)) return
+    seen.add(path)
+    // Hundreds of small messages would fill the channel; those that a process has not written are lost when it exits.
+    if (unsent.push(path) === 1) setImmediate(flush)
+  }
+  const addUrl = (url: string) => {
+    const path = projectFile(url)
+    if (path !== undefined) add(path)
+  }
+  if (isMainThread) threads.addEventListener("message", ({ data }) => (data as ReadonlyArray<string>).forEach(add))
+  process.on("exit", flush)
   registerHooks({
     resolve: (specifier, context, next) => {
       try {
         const resolved = next(specifier, context)
-        add(resolved.url)
+        addUrl(resolved.url)
         return resolved
       } catch (error) {
         // A file that does not exist may be created.
         const missing = /^(\.{0,2}\/|file:)/.test(specifier) ? URL.parse(specifier, context.parentURL) : null
-        if (missing !== null) add(missing.href)
+        if (missing !== null) addUrl(missing.href)
         throw error
       }
     },

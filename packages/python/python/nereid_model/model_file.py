@@ -84,6 +84,17 @@ def describe_load_error(error: BaseException) -> dict[str, Any]:
         fields["missing"] = missing
         fields["e"] += (
             f"\nThe package '{package}' is missing in {sys.executable} (Python {version}). "
-            f"To install it: {sys.executable} -m pip install {package}"
+            f"To install it: {sys.executable} -m pip install {_PACKAGES.get(package, package)}"
         )
     return fields
+
+
+# Packages whose names differ from the modules that they bring.
+_PACKAGES = {
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "PIL": "pillow",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
