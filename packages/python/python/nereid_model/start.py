@@ -42,7 +42,7 @@ class Start:
     bls_threads: int = 32
     memory_limit: int = 0
     regions: tuple[dict[str, Any], ...] = ()
-    death_signal: bool = False
+    death_signal: bool = True
 
     @property
     def instance_name(self) -> str:
@@ -76,7 +76,7 @@ def parse_start(header: dict[str, Any]) -> Start:
             bls_threads=max(1, int(header.get("bls_threads") or 32)),
             memory_limit=int(limits.get("memory") or 0),
             regions=tuple(header.get("regions") or ()),
-            death_signal=bool(header.get("death_signal")),
+            death_signal=bool(header.get("death_signal", True)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"START is wrong: {type(error).__name__}: {error}") from None

@@ -3,8 +3,12 @@
 import json
 import mmap
 import os
+import select
+import shutil
 import signal
 import struct
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -77,10 +81,36 @@ class End(unittest.TestCase):
             server.wait(33)
             self.assertEqual(server.process.wait(20), 0)
 
-    def test_a_parent_that_dies_takes_the_process_along_if_asked(self):
-        with FakeServer(EVAL, death_signal=1) as server:
-            code = "import ctypes; n = ctypes.c_int(); ctypes.CDLL(None).prctl(2, ctypes.byref(n)); assert n.value == 9, n"
-            self.assertIn("r", run(server, code))
+    @unittest.skipUnless(sys.platform.startswith("linux"), "needs Linux")
+    def test_the_death_of_the_server_ends_native_code_that_holds_the_lock_of_python(self):
+        script = """
+import os, signal, sys
+from fake_server import FakeServer
+from test_process import EVAL
+server = FakeServer(EVAL)
+server.send_execute({"inputs": {"CODE": [b"pb.Logger.log_info('in')\\nimport re\\nre.match('(a+)+$', 'a' * 64 + 'b')"]}})
+server.wait(34)
+print(server.process.pid, server.folder, flush=True)
+sys.stdin.read()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+        tests = os.path.dirname(os.path.abspath(__file__))
+        with subprocess.Popen(
+            [sys.executable, "-c", script], cwd=tests, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as server:
+            pid, folder = server.stdout.readline().decode().split()
+            self.addCleanup(shutil.rmtree, folder)
+            handle = os.pidfd_open(int(pid))
+            self.addCleanup(os.close, handle)
+            server.stdin.close()
+            self.assertTrue(select.select([handle], [], [], 20)[0])
+
+    @unittest.skipUnless(sys.platform.startswith("linux"), "needs Linux")
+    def test_the_death_signal_can_be_switched_off(self):
+        code = "import ctypes; n = ctypes.c_int(); ctypes.CDLL(None).prctl(2, ctypes.byref(n)); assert n.value == %d, n"
+        for fields, number in (({}, signal.SIGKILL), ({"death_signal": 0}, 0)):
+            with FakeServer(EVAL, **fields) as server:
+                self.assertIn("r", run(server, code % number))
 
 
 class Frames(unittest.TestCase):
@@ -304,8 +334,6 @@ class TritonPythonModel:
             self.assertEqual(server.data.recv(1), b"")
             self.assertEqual(server.control.recv(1), b"")
             if handle is not None:
-                import select
-
                 self.assertTrue(select.select([handle], [], [], 20)[0])
                 os.close(handle)
 
