@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 import os
 import traceback
 from types import TracebackType
@@ -15,6 +16,10 @@ from typing import Any, Optional
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _MACHINERY = (_PACKAGE, _LIBRARY + "asyncio" + os.sep, _LIBRARY + "concurrent" + os.sep, "<frozen importlib")
+
+
+# A longer text of an error is cut: it travels in the header of a frame.
+_TEXT_LIMIT = 256 * 1024
 
 
 class TritonModelException(Exception):
@@ -82,13 +87,28 @@ def expect(name: str, value: Any, *kinds: type) -> Any:
     raise TypeError(f"{name} must be {expected}, not {type(value).__name__}")
 
 
+def expect_int(name: str, value: Any) -> int:
+    """Returns `value` as an int, or raises TypeError unless it is an integer, of NumPy or of Python."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be int, not {type(value).__name__}") from None
+
+
+def cut(text: str) -> str:
+    """Text of an error, cut to a length that fits into a frame."""
+    if len(text) <= _TEXT_LIMIT:
+        return text
+    return f"{text[:_TEXT_LIMIT]}… (cut at {_TEXT_LIMIT} of {len(text)} characters)"
+
+
 def describe_exception(error: BaseException) -> str:
     """Text of an exception with its frames, innermost first, without the frames of this package."""
     try:
         message = str(error)
     except Exception:
         message = "<the exception has no text>"
-    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    text = f"{type(error).__name__}: {cut(message)}" if message else type(error).__name__
     frames = user_frames(error.__traceback__)
     if not frames:
         return text

@@ -15,8 +15,9 @@ from typing import Any, Callable, Optional
 
 from .buffers import Buffers
 from .control import read_control
+from .errors import ErrorCode
 from .frames import Frame, FrameSocket, Kind, ProtocolError
-from .server_host import ServerHost
+from .server_host import ServerHost, error_header, no_memory
 
 
 class ForkRelay:
@@ -100,10 +101,13 @@ class ForkRelay:
 
         def receive(reply: Frame) -> bool:
             final = bool(reply.header.get("final", 1))
+            header = reply.header
+            if reply.lost_body:
+                header = error_header(no_memory(reply.lost_body), ErrorCode.INTERNAL, final)
             body = [] if reply.body is None else [reply.body]
             length = 0 if reply.body is None else len(reply.body)
             try:
-                relay.send(Kind.REPLY, {**reply.header, "n": theirs}, body, length)
+                relay.send(Kind.REPLY, {**header, "n": theirs}, body, length)
             except OSError:
                 pass
             if final:

@@ -85,10 +85,13 @@ class FrameSocket:
         self._allocate = allocate
 
     def send(self, kind: int, header: dict[str, Any], pieces: Sequence[Any] = (), body_bytes: int = 0) -> None:
-        """Sends one frame; `pieces` are contiguous buffers, padding included, of `body_bytes` bytes together."""
+        """Sends one frame; `pieces` are contiguous buffers, padding included, of `body_bytes` bytes together.
+
+        Raises ValueError for a header above its limit.
+        """
         text = _encode(header).encode("ascii")
         if len(text) > HEADER_LIMIT:
-            raise ProtocolError(f"a header of {len(text)} bytes is longer than the limit of {HEADER_LIMIT}")
+            raise ValueError(f"a header of {len(text)} bytes is longer than the limit of {HEADER_LIMIT}")
         head = _HEAD.pack(len(text), kind, body_bytes) + text
         with self._sending:
             if body_bytes == 0:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
 
 import numpy as np
 
-from .errors import ErrorCode, RequestError, TritonModelException, describe_failure
+from .errors import ErrorCode, RequestError, TritonModelException, cut, describe_failure
 from .frames import Frame, Kind, ProtocolError
 from .function_outputs import FunctionOutputs
 from .sender import RequestState
@@ -219,7 +219,7 @@ class FunctionExecutor:
     def _finish(self, state: RequestState, error: Optional[BaseException]) -> None:
         header: dict[str, Any] = {"x": state.execution, "q": 0, "final": 1}
         if isinstance(error, RequestError):
-            header.update(e=str(error), k=int(error.code))
+            header.update(e=cut(str(error)), k=int(error.code))
         elif error is not None:
             header.update(e=describe_failure(error), k=int(ErrorCode.INTERNAL))
         state.close()

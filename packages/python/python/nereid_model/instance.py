@@ -108,6 +108,8 @@ class Loading:
             except OSError as error:
                 self._host.log(2, f"Cannot open the shared memory of region {frame.header['number']}: {error}", "", 0)
 
+        for region in self._start.regions:
+            add_region(Frame(Kind.REGION, region, None))
         self._handlers[Kind.CANCEL] = cancel
         self._handlers[Kind.REGION] = add_region
         self._handlers[Kind.UNREGION] = lambda frame: serving.regions.remove(frame.header["number"])

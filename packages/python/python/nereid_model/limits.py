@@ -26,7 +26,10 @@ def limit_memory(limit: int) -> None:
 
 
 def set_death_signal() -> None:
-    """Has Linux kill this process when the thread that spawned it ends."""
+    """Has Linux kill this process when the thread that spawned it ends.
+
+    The end of the control socket says the same, but native code that holds Python's lock keeps its reader waiting.
+    """
     if not sys.platform.startswith("linux"):
         return
     parent = os.getppid()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from .errors import expect
+from .errors import expect, expect_int
 
 
 class MemoryType(enum.IntEnum):
@@ -27,4 +27,4 @@ class PreferredMemory:
         self, preferred_memory_type: MemoryType = TRITONSERVER_MEMORY_CPU, preferred_device_id: int = 0
     ) -> None:
         self._kind = expect("preferred_memory_type", preferred_memory_type, MemoryType)
-        self._device = expect("preferred_device_id", preferred_device_id, int)
+        self._device = expect_int("preferred_device_id", preferred_device_id)

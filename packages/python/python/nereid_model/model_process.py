@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import traceback
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .control import end_with_protocol_error, read_control
 from .errors import describe_exception
@@ -156,10 +156,24 @@ class ModelProcess:
         if not self._instances:
             answer("The model is not loaded yet.")
         else:
-            self._instances[0].readiness.answer(answer)
+            _ask_all(self._instances, answer)
 
     def _on_dump_stacks(self, frame: Frame) -> None:
         self._control.send(Kind.STACKS, {"n": frame.header["n"], "text": dump_stacks()})
+
+
+def _ask_all(instances: list[Instance], on_result: Callable[[Optional[str]], None]) -> None:
+    """Gives `on_result` None if all instances are ready, or why one is not, once each has answered."""
+    results: queue.SimpleQueue[Optional[str]] = queue.SimpleQueue()
+    left = threading.Semaphore(len(instances) - 1)
+
+    def answer(why: Optional[str]) -> None:
+        results.put(why)
+        if not left.acquire(blocking=False):
+            on_result(next((text for text in (results.get() for _ in instances) if text is not None), None))
+
+    for instance in instances:
+        instance.readiness.answer(answer)
 
 
 def dump_stacks() -> str:

@@ -6,7 +6,7 @@ import json
 from typing import Any, Awaitable, Iterable, Optional, Union
 
 from .calls import ResponseIterator, async_infer, infer
-from .errors import TritonModelException, expect
+from .errors import TritonModelException, expect, expect_int
 from .flags import REQUEST_RELEASE_ALL, REQUEST_RELEASE_RESCHEDULE
 from .memory import PreferredMemory
 from .parameters import encode_parameters
@@ -76,9 +76,9 @@ class InferenceRequest:
         self._requested = list(requested_output_names)
         for name in self._requested:
             expect("requested_output_names", name, str)
-        self._version = expect("model_version", model_version, int)
-        self._flags = expect("flags", flags, int)
-        self._timeout = expect("timeout", timeout, int)
+        self._version = expect_int("model_version", model_version)
+        self._flags = expect_int("flags", flags)
+        self._timeout = expect_int("timeout", timeout)
         expect("preferred_memory", preferred_memory, PreferredMemory)
         self._trace: Any = expect("trace", trace, InferenceTrace)
         self._parameters = encode_parameters(parameters)
@@ -120,7 +120,7 @@ class InferenceRequest:
         return self._flags
 
     def set_flags(self, flags: int) -> None:
-        self._flags = expect("flags", flags, int)
+        self._flags = expect_int("flags", flags)
 
     def timeout(self) -> int:
         """Timeout in microseconds; 0 for none."""
@@ -158,7 +158,7 @@ class InferenceRequest:
 
     def set_release_flags(self, flags: int) -> None:
         """Sets what happens to the request when execute returns."""
-        expect("flags", flags, int)
+        flags = expect_int("flags", flags)
         if flags not in (REQUEST_RELEASE_ALL, REQUEST_RELEASE_RESCHEDULE):
             raise TritonModelException("Unable to set request release flags. Unsupported flag provided.")
         if self._state is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Optional
 
-from .errors import ErrorCode, TritonError, TritonModelException, expect
+from .errors import ErrorCode, TritonError, TritonModelException, cut, expect
 from .parameters import encode_parameters
 from .tensor import Tensor, wire_parts
 
@@ -60,7 +60,7 @@ class InferenceResponse:
     def _outcome(self, requested: Optional[frozenset[str]]) -> tuple[dict[str, Any], list[Tensor]]:
         """Header of the response without its tensors, and the tensors that the request wants."""
         if self._error is not None:
-            return {"e": self._error.message(), "k": int(self._error.code())}, []
+            return {"e": cut(self._error.message()), "k": int(self._error.code())}, []
         tensors = self._tensors
         if requested is not None:
             tensors = [tensor for tensor in tensors if tensor._name in requested]

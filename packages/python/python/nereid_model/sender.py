@@ -10,7 +10,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from .errors import ErrorCode, TritonModelException, expect
+from .errors import ErrorCode, TritonModelException, expect, expect_int
 from .flags import RESPONSE_COMPLETE_FINAL
 from .frames import FrameSocket, Kind
 from .response import InferenceResponse, response_parts
@@ -133,7 +133,7 @@ class InferenceResponseSender:
             )
         if response is not None:
             expect("response", response, InferenceResponse)
-        expect("flags", flags, int)
+        flags = expect_int("flags", flags)
         if state.owner != os.getpid():
             raise TritonModelException("Unable to send response. The process that executes the request must send it.")
         with state.lock:

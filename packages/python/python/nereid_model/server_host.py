@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from typing import Any, Callable, Optional, Sequence
 
-from .errors import ErrorCode, TritonModelException
+from .errors import ErrorCode, TritonModelException, cut
 from .frames import Frame, FrameSocket, Kind
 from .host import Host, LogLevels, OnReply
 from .tensor import Tensor, read_tensors, wire_parts
@@ -48,7 +48,7 @@ class ServerHost(Host):
         self._waiting: deque[_Call] = deque()
 
     def log(self, level: int, text: str, file: str, line: int) -> None:
-        self.control.send(Kind.LOG, {"l": [[level, text, file, line]]})
+        self.control.send(Kind.LOG, {"l": [[level, cut(text), file, line]]})
 
     def set_log_levels(self, header: dict[str, Any]) -> None:
         """Takes over the server's log settings."""
@@ -90,7 +90,7 @@ class ServerHost(Host):
         def receive(frame: Frame) -> bool:
             final = bool(frame.header.get("final", 1))
             if frame.lost_body:
-                on_reply(_error(_no_memory(frame.lost_body), ErrorCode.INTERNAL, final), [])
+                on_reply(error_header(no_memory(frame.lost_body), ErrorCode.INTERNAL, final), [])
             else:
                 on_reply(frame.header, read_tensors(frame.header.get("o") or (), frame.body)[0])
             return final
@@ -141,7 +141,7 @@ class ServerHost(Host):
             if waits:
                 self._waiting.remove(call)
         if waits:
-            call.receive(Frame(Kind.REPLY, _error("The call was cancelled.", ErrorCode.CANCELLED, True), None))
+            call.receive(Frame(Kind.REPLY, error_header("The call was cancelled.", ErrorCode.CANCELLED, True), None))
         elif call.number in self._pending:
             self.control.send(Kind.CANCEL_CALL, {"n": call.number})
 
@@ -160,9 +160,11 @@ class ServerHost(Host):
         return reply.get("ok")
 
 
-def _error(text: str, code: ErrorCode, final: bool) -> dict[str, Any]:
+def error_header(text: str, code: ErrorCode, final: bool) -> dict[str, Any]:
+    """Header of a reply with an error."""
     return {"e": text, "k": int(code), "final": 1 if final else 0}
 
 
-def _no_memory(count: int) -> str:
+def no_memory(count: int) -> str:
+    """Text for a response that the process cannot hold."""
     return f"The response of {count} bytes does not fit into the memory of the calling model's process."

@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Protocol
 
 from .buffers import Buffers
 from .cleanup import Cleanup
-from .errors import ErrorCode, RequestError, WrongReturn, describe_failure
+from .errors import ErrorCode, RequestError, WrongReturn, cut, describe_failure
 from .event_loop import EventLoop
 from .flags import REQUEST_RELEASE_RESCHEDULE
 from .frames import Frame, FrameSocket, Kind, ProtocolError
@@ -101,7 +101,7 @@ class Serving:
         """Answers an execution with an exception."""
         header: dict[str, Any] = {"x": execution, "e": describe_failure(error)}
         if isinstance(error, RequestError):
-            header.update(e=str(error), k=int(error.code))
+            header.update(e=cut(str(error)), k=int(error.code))
         self.data.send(Kind.RETURNED, header)
 
     def log_exception(self, error: BaseException, file: str) -> None:

@@ -41,7 +41,8 @@ class Start:
     threads: int = 1
     bls_threads: int = 32
     memory_limit: int = 0
-    death_signal: bool = False
+    regions: tuple[dict[str, Any], ...] = ()
+    death_signal: bool = True
 
     @property
     def instance_name(self) -> str:
@@ -74,7 +75,8 @@ def parse_start(header: dict[str, Any]) -> Start:
             threads=max(1, int(header.get("threads") or 1)),
             bls_threads=max(1, int(header.get("bls_threads") or 32)),
             memory_limit=int(limits.get("memory") or 0),
-            death_signal=bool(header.get("death_signal")),
+            regions=tuple(header.get("regions") or ()),
+            death_signal=bool(header.get("death_signal", True)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"START is wrong: {type(error).__name__}: {error}") from None

@@ -2,7 +2,6 @@
 
 import unittest
 
-import numpy as np
 from fake_server import CANCEL, RESPONSE, RETURNED, FakeServer
 
 EVAL = """

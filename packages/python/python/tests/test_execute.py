@@ -112,6 +112,27 @@ result = [pb.InferenceResponse()]
     def test_a_process_exit_by_exception_fails_the_request_only(self):
         self.assertIn("SystemExit: 3", self.failure("raise SystemExit(3)"))
 
+    def test_texts_and_headers_of_any_length_fail_the_request_only(self):
+        for code in ("raise ValueError('x' * 20_000_000)", "result = [pb.InferenceResponse(error=pb.TritonError('x' * 20_000_000))]"):
+            header = run(self.server, code)
+            text = header["e"] if "e" in header else header["r"][0]["e"]
+            self.assertIn("(cut at 262144 of 20000000 characters)", text)
+        code = "result = [pb.InferenceResponse(parameters={'x': 'x' * 20_000_000})]"
+        self.assertIn("is longer than the limit of 16777216", self.failure(code))
+
+    def test_numbers_of_numpy_are_numbers(self):
+        code = """
+pb.InferenceRequest(model_name='m', inputs=[], requested_output_names=[], flags=np.int64(1), timeout=np.uint8(5))
+requests[0].set_release_flags(np.int32(1))
+s = requests[0].get_response_sender()
+s.send(pb.InferenceResponse([]), np.int64(0))
+result = None
+"""
+        self.server.send_execute({"inputs": {"CODE": [code.encode()]}})
+        self.assertEqual(self.server.answer()[1]["final"], 0)
+        self.assertEqual(self.server.answer()[1]["r"], [{"w": 1}])
+        self.assertEqual(self.server.answer()[1].get("final"), 1)
+
     def test_wrong_returns_are_explained(self):
         for code, text in (
             ("result = 5", "Expected a list in the execute return, found type '<class 'int'>'."),

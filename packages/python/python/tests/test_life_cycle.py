@@ -198,6 +198,19 @@ class Ready(unittest.TestCase):
                         expected = {"n": 1, "ready": why is None, **({} if why is None else {"why": why})}
                         self.assertEqual(self.check(server), expected)
 
+    def test_every_instance_of_the_process_must_be_ready(self):
+        code = """
+class TritonPythonModel:
+    def initialize(self, args):
+        self.first = args["model_instance_name"] == "m_0_0"
+    def execute(self, requests):
+        return []
+    def is_ready(self):
+        return self.first
+"""
+        with FakeServer(code, threads=2) as server:
+            self.assertEqual(self.check(server)["why"], "Model 'm_0_1' is not ready (user-defined check failed).")
+
     def test_an_exception_means_not_ready_with_its_text(self):
         with FakeServer(NOTHING + "    def is_ready(self):\n        raise OSError('gone')\n") as server:
             self.assertIn("OSError: gone", self.check(server)["why"])

@@ -3,8 +3,12 @@
 import json
 import mmap
 import os
+import select
+import shutil
 import signal
 import struct
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -77,10 +81,36 @@ class End(unittest.TestCase):
             server.wait(33)
             self.assertEqual(server.process.wait(20), 0)
 
-    def test_a_parent_that_dies_takes_the_process_along_if_asked(self):
-        with FakeServer(EVAL, death_signal=1) as server:
-            code = "import ctypes; n = ctypes.c_int(); ctypes.CDLL(None).prctl(2, ctypes.byref(n)); assert n.value == 9, n"
-            self.assertIn("r", run(server, code))
+    @unittest.skipUnless(sys.platform.startswith("linux"), "needs Linux")
+    def test_the_death_of_the_server_ends_native_code_that_holds_the_lock_of_python(self):
+        script = """
+import os, signal, sys
+from fake_server import FakeServer
+from test_process import EVAL
+server = FakeServer(EVAL)
+server.send_execute({"inputs": {"CODE": [b"pb.Logger.log_info('in')\\nimport re\\nre.match('(a+)+$', 'a' * 64 + 'b')"]}})
+server.wait(34)
+print(server.process.pid, server.folder, flush=True)
+sys.stdin.read()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+        tests = os.path.dirname(os.path.abspath(__file__))
+        with subprocess.Popen(
+            [sys.executable, "-c", script], cwd=tests, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as server:
+            pid, folder = server.stdout.readline().decode().split()
+            self.addCleanup(shutil.rmtree, folder)
+            handle = os.pidfd_open(int(pid))
+            self.addCleanup(os.close, handle)
+            server.stdin.close()
+            self.assertTrue(select.select([handle], [], [], 20)[0])
+
+    @unittest.skipUnless(sys.platform.startswith("linux"), "needs Linux")
+    def test_the_death_signal_can_be_switched_off(self):
+        code = "import ctypes; n = ctypes.c_int(); ctypes.CDLL(None).prctl(2, ctypes.byref(n)); assert n.value == %d, n"
+        for fields, number in (({}, signal.SIGKILL), ({"death_signal": 0}, 0)):
+            with FakeServer(EVAL, **fields) as server:
+                self.assertIn("r", run(server, code % number))
 
 
 class Frames(unittest.TestCase):
@@ -182,6 +212,21 @@ class SharedMemory(unittest.TestCase):
             self.assertEqual(file.read(), values.tobytes())
             server.tell(UNREGION, {"number": 3})
             self.assertIn("r", run(server, "pass"))
+
+    def test_regions_may_come_with_the_start_or_after_their_first_use(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(np.arange(4).tobytes())
+            file.flush()
+            region = {"number": 1, "file": file.name, "size": 32}
+            with FakeServer(EVAL, regions=[region]) as server:
+                code = b"result = [pb.InferenceResponse(parameters={'sum': int(requests[0].inputs()[1].as_numpy().sum())})]"
+                for number in (1, 2):
+                    items, body = pack({"CODE": [code]})
+                    items.append({"n": "A", "t": "INT64", "s": [4], "b": 32, "m": [number, 0]})
+                    server.data.sendall(frame(EXECUTE, {"x": number, "r": [{"i": items}]}, body))
+                    if number == 2:
+                        server.tell(REGION, {**region, "number": 2})
+                    self.assertEqual(server.answer()[1]["r"][0]["p"], '{"sum": 6}')
 
     def test_a_tensor_past_the_end_of_its_region_ends_the_process(self):
         with FakeServer(EVAL) as server, tempfile.NamedTemporaryFile(dir=server.folder) as file:
@@ -289,8 +334,6 @@ class TritonPythonModel:
             self.assertEqual(server.data.recv(1), b"")
             self.assertEqual(server.control.recv(1), b"")
             if handle is not None:
-                import select
-
                 self.assertTrue(select.select([handle], [], [], 20)[0])
                 os.close(handle)
 
