@@ -1,4 +1,4 @@
-/** The configuration of a declared model, as a model.py receives it in `initialize`, and its comparison with another. */
+/** The configuration of a declared model, as a model.py receives it, and its comparison with a completed one. */
 import { create } from "@bufbuild/protobuf"
 import * as MessageJson from "@nereid/core/internal/codec/protobuf/MessageJson"
 import type { Signature, TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"

@@ -1,7 +1,7 @@
 /**
- * An instance that survives the executor of its batches, such as a worker thread or a process. If the executor dies, only its
- * batches fail. It restarts with increasing delays, until it dies or fails to start too often in a row. The executor
- * may also end while it is idle; the next batch starts it again. The owner starts and stops the executor.
+ * An instance that survives the executor of its batches, such as a worker thread or a process. If the executor dies,
+ * only its batches fail. It restarts with increasing delays, until it dies or fails to start too often in a row. The
+ * executor may also end while it is idle; the next batch starts it again. The owner starts and stops the executor.
  */
 import type { Batch } from "../batch/Batch.ts"
 import type { Instance, InstanceStatus, Interrupt, Settle } from "./Instance.ts"

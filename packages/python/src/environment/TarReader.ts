@@ -68,7 +68,7 @@ export const entries = async function* (source: AsyncIterable<Uint8Array>): Asyn
       target: extension.target ?? text(header, 157, 100),
       contents,
     }
-    // What was not read.
+    // The contents that the caller has not read.
     for await (const _ of contents);
     await bytes.skip(padded(length) - length)
     extension = {}

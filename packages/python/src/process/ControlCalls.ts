@@ -1,6 +1,6 @@
 /**
- * Requests of a model's code to the server, as frames of the control socket: calls of other models, their loads, metrics
- * and log. Each has a number, which the replies repeat.
+ * Requests of a model's code to the server, as frames of the control socket: calls of other models, their loads,
+ * metrics and log. Each has a number, which the replies repeat.
  */
 import { type Effect, Exit, type Fiber, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"

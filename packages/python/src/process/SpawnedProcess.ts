@@ -1,6 +1,6 @@
 /**
- * One Python process and its two sockets: frames in and out, printed lines, and the moment of its death. ModelProcess.ts
- * has the meaning of the frames.
+ * One Python process and its two sockets: frames in and out, printed lines, and the moment of its death.
+ * ModelProcess.ts has the meaning of the frames.
  *
  *   control   descriptor 3 of the process: start, stop, readiness, calls of other models, log
  *   data      a Unix socket in a folder that only this user can open, and that is removed once both ends are connected

@@ -1,6 +1,6 @@
 /**
- * Writes frames (FrameReader.ts) to a socket. A small frame is one buffer. A large one is the chunks of its body as they
- * are, which the kernel copies in one call: none is joined with another.
+ * Writes frames (FrameReader.ts) to a socket. A small frame is one buffer. A large one is the chunks of its body as
+ * they are, which the kernel copies in one call: none is joined with another.
  */
 import type { Writable } from "node:stream"
 import { FrameBody } from "./FrameBody.ts"
