@@ -22,13 +22,14 @@ import {
 
 const root = join(import.meta.dirname, "..")
 
-/** protocol → core → {{onnx, worker} → repository, image, server, client, bench} → cli; create-nereid → cli */
+/** protocol → core → {{onnx, worker} → repository, image, python, server, client, bench} → cli; create-nereid → cli */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   protocol: [],
   core: ["protocol"],
   onnx: ["core", "protocol"],
   worker: ["core"],
   image: ["core"],
+  python: ["core", "protocol"],
   repository: ["core", "protocol", "onnx", "worker"],
   server: ["core", "protocol", "dashboard"],
   client: ["core", "protocol"],
@@ -97,6 +98,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   dashboard: ["live", "."],
   onnx: ["file", "."],
+  python: ["wire", "environment", "process", "."],
   client: ["channel", "grpc", "http", "replicas", "remote", "inspection", "."],
   repository: ["directory", "config", "plan", "onnx", "script", "ensemble", "catalogue", "export", "."],
   bench: ["target", "request", "http2", "grpc", "http1", "benchmark", "load", "report", "."],

@@ -7,6 +7,7 @@ import sharp from "sharp"
 import { afterAll, describe, expect, it, onTestFinished } from "vitest"
 import * as StagedPackage from "../.ci/StagedPackage.ts"
 import { Guide } from "./Guide.ts"
+import { python } from "./fixtures/python.ts"
 import { packageOf, packages } from "./Imports.ts"
 import { freePort, hasCurl, nereid, Program, root, shell } from "./Program.ts"
 
@@ -144,9 +145,9 @@ describe("the program of the README", () => {
       .map(([, line]) => `${line}\n`)
       .join("")
 
-  const run = async (name: string, file = "guide.ts") => {
+  const run = async (name: string, file = "guide.ts", variables: Readonly<Record<string, string>> = {}) => {
     expect(expected(name)).not.toBe("")
-    expect(await new Program([fileOf(name, file)]).ended).toMatchObject({ code: 0, output: expected(name) })
+    expect(await new Program([fileOf(name, file)], variables).ended).toMatchObject({ code: 0, output: expected(name) })
   }
 
   /** The server that other READMEs call. */
@@ -174,6 +175,10 @@ describe("the program of the README", () => {
   it.each(["core", "protocol"])("runs, of %s", (name) => run(name))
 
   it("runs, of worker", () => run("worker", "main.ts"))
+
+  it.skipIf(python === undefined)("runs, of python", async () => {
+    await run("python", "main.ts", { NEREID_PYTHON: python ?? "" })
+  })
 
   it("runs, of onnx", () => {
     copyDigits(fileOf("onnx", "digits.onnx"))

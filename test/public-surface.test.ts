@@ -142,6 +142,9 @@ const surface: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<str
     "./Logging": ["Logging", "current", "layer", "through"],
     "./Server": ["Server", "layer", "start", "teardown"],
   },
+  python: {
+    ".": ["Python"],
+  },
   worker: {
     ".": ["Worker"],
   },

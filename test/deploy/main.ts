@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { root } from "../Program.ts"
-import * as Environment from "../interop/Environment.ts"
+import * as PythonEnvironment from "../PythonEnvironment.ts"
 
 const folder = import.meta.dirname
 const tools = join(folder, ".tools")
@@ -33,7 +33,7 @@ const attempt = (what: string, program: string, args: ReadonlyArray<string>, min
   if (status !== 0) console.log(`Cannot prepare ${what}: ${stderr?.trim().split("\n").at(-1) ?? "no program"}`)
 }
 
-const python = Environment.prepare(folder)
+const python = PythonEnvironment.prepare(folder)
 if ("missing" in python) console.log(`No tools of Python: ${python.missing}`)
 else {
   const kserve = join(tools, "kserve")

@@ -6,7 +6,7 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
 import { Program } from "../Program.ts"
-import * as Environment from "./Environment.ts"
+import * as PythonEnvironment from "../PythonEnvironment.ts"
 
 const folder = import.meta.dirname
 
@@ -24,7 +24,7 @@ const test = async (python: string, serving: string): Promise<number | null> => 
   return code ?? null
 }
 
-const environment = Environment.prepare(folder)
+const environment = PythonEnvironment.prepare(folder)
 if ("missing" in environment) {
   console.log(`Skipped, no Python client has been tested: ${environment.missing}`)
 } else {

@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import * as Environment from "../interop/Environment.ts"
+import * as PythonEnvironment from "../PythonEnvironment.ts"
 import { Program } from "../Program.ts"
 import * as Schemathesis from "./Schemathesis.ts"
 import * as TypedClient from "./TypedClient.ts"
@@ -14,7 +14,7 @@ import * as TypedClient from "./TypedClient.ts"
 const folder = import.meta.dirname
 const made = mkdtempSync(join(tmpdir(), "nereid-openapi-"))
 const missing = TypedClient.prepare()
-const environment = Environment.prepare(folder)
+const environment = PythonEnvironment.prepare(folder)
 try {
   await using program = new Program([join(folder, "server.ts")])
   const [, port] = await program.match(/^serving on port (\d+)$/m)

@@ -1,7 +1,7 @@
 /**
- * An instance that survives the executor of its batches, such as a worker thread. If the executor dies, only its
- * batches fail. It restarts with increasing delays, until it dies or fails to start too often in a row. The executor
- * may also end while it is idle; the next batch starts it again. The owner starts and stops the executor.
+ * An instance that survives the executor of its batches, such as a worker thread or a process. If the executor dies,
+ * only its batches fail. It restarts with increasing delays, until it dies or fails to start too often in a row. The
+ * executor may also end while it is idle; the next batch starts it again. The owner starts and stops the executor.
  */
 import type { Batch } from "../batch/Batch.ts"
 import type { Instance, InstanceStatus, Interrupt, Settle } from "./Instance.ts"
@@ -33,6 +33,10 @@ export interface SupervisorOptions<W extends Supervised, E extends { readonly me
   readonly name: string
   /** Maximum concurrent batches of a worker; called once the first one has started. */
   readonly concurrency: () => number
+  /** The executor, in messages. Default "worker thread". */
+  readonly executor?: string
+  /** As in Instance. */
+  readonly interruptsRequests?: boolean
   /** As in Instance. `stop` of the worker then ends batches that still run. */
   readonly interruptTimeout?: number
   /** A worker that has started; not to be interrupted. */
@@ -68,6 +72,8 @@ export const wrongIdleTimeout = (timeout: Duration.Input | undefined): string | 
 export const make = Effect.fnUntraced(function* <W extends Supervised, E extends { readonly message: string }, R>({
   name,
   concurrency,
+  executor = "worker thread",
+  interruptsRequests,
   interruptTimeout,
   start,
   restart: options,
@@ -130,7 +136,7 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
       } else {
         if (current.wasEnded) restarts = 0
         become("restarting")
-        yield* Effect.logWarning(`The worker thread of instance ${name} died: ${reason}`)
+        yield* Effect.logWarning(`The ${executor} of instance ${name} died: ${reason}`)
       }
       current = yield* restart
       if (current === undefined) break
@@ -152,6 +158,7 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
   const instance: Instance = {
     name,
     concurrency: concurrency(),
+    ...(interruptsRequests === undefined ? {} : { interruptsRequests }),
     ...(interruptTimeout === undefined ? {} : { interruptTimeout }),
     // A thread may have ended before its supervisor has noticed.
     status: () => (status === "available" && !idle.isAsleep && worker?.isAlive !== true ? "restarting" : status),

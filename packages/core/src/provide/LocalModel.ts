@@ -22,6 +22,7 @@ import * as ModelLife from "../running/ModelLife.ts"
 import { RunningModel } from "../running/RunningModel.ts"
 import * as Scheduler from "../scheduler/Scheduler.ts"
 import * as SubmitPipeline from "../scheduler/SubmitPipeline.ts"
+import * as ContinuationStage from "./ContinuationStage.ts"
 import * as DefaultsStage from "./DefaultsStage.ts"
 import * as EmissionStage from "./EmissionStage.ts"
 import * as LocalSequences from "./LocalSequences.ts"
@@ -55,6 +56,8 @@ export interface ExecutionOptions {
    * wait for their readers outside of the batch. Default false.
    */
   readonly isStepwise?: boolean
+  /** Whether requests may go on after their batch (`rest` of a Response). Default false. */
+  readonly outlivesBatches?: boolean
   /** Sequences with the tensors of the instances. Default: those of the declaration. */
   readonly sequencing?: Sequencing | undefined
   /** The file that the instances were loaded from. */
@@ -134,6 +137,7 @@ export const make = Effect.fnUntraced(function* ({
       cache: cached?.stage,
       split: sharing.groupsByValue ? SplitStage.make(definition, statistics) : undefined,
       numbers: sequences?.numbers,
+      continuations: execution.outlivesBatches === true ? ContinuationStage.make(scheduler.keep) : undefined,
     },
     scheduler.submit,
   )

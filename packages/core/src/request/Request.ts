@@ -97,7 +97,15 @@ export interface Response {
   readonly parameters: Parameters
   /** Whether this answers nothing yet: the request returns to its queue, for another execution. Default false. */
   readonly isRescheduled?: boolean
+  /**
+   * Set if the request goes on after its batch: this response answers nothing yet. The reply of the request follows
+   * later, and it may emit responses until then.
+   */
+  readonly rest?: Rest
 }
+
+/** Takes the reply of a request that goes on after its batch. Called once, when the batch has ended. */
+export type Rest = (reply: Reply) => Cancel
 
 /**
  * Receives one response of a request. Completes once the caller accepts more; fails if the caller cannot receive it.

@@ -54,7 +54,7 @@ export class Ordering {
     return (response) =>
       Effect.andThen(
         this.#turn(queued),
-        Effect.suspend(() => (queued().done ? Effect.void : emit(response))),
+        Effect.suspend(() => (queued().done && !queued().continues ? Effect.void : emit(response))),
       )
   }
 

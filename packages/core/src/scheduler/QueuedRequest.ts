@@ -36,6 +36,8 @@ export class QueuedRequest {
   readonly isEmpty: boolean
   /** Whether it has ended: its reply was called, or never will be. */
   done = false
+  /** Whether it goes on after its batch, which has ended. */
+  continues = false
   /** Whether its caller has left, or its deadline has passed while it was executed. */
   isCancelled = false
   /** Requests with the same key may share a batch. Set by a queue that holds all of them as one group. */

@@ -50,7 +50,8 @@ export class RequestCompletion {
     const { statistics, nanos } = this.#options
     const waited = elapsed - compute.input - compute.infer - compute.output
     queued.statistics.succeeded(elapsed, waited, compute, queued.request.id)
-    if (queued.request.emit !== undefined) {
+    queued.continues = result.success.rest !== undefined
+    if (queued.request.emit !== undefined && !queued.continues) {
       statistics.response(queued.responses)?.ended(nanos() - queued.respondedAt)
     }
     if (this.ordering === undefined) this.#reply(queued, result)

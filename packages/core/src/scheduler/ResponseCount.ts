@@ -5,7 +5,8 @@ import type { Emit } from "../request/Request.ts"
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 
 /** The responses of a request so far. */
-export type ResponseProgress = Pick<QueuedRequest, "done" | "queuedAt" | "responses" | "respondedAt">
+export type ResponseProgress = Pick<QueuedRequest, "done" | "queuedAt" | "responses" | "respondedAt"> &
+  Partial<Pick<QueuedRequest, "continues">>
 
 export const counted =
   (emit: Emit, queued: () => ResponseProgress, statistics: ModelStatistics, nanos: () => number): Emit =>
@@ -13,12 +14,12 @@ export const counted =
     Effect.suspend(() => {
       const progress = queued()
       // The instance may not have noticed the end of the request yet.
-      if (progress.done) return Effect.void
+      if (progress.done && progress.continues !== true) return Effect.void
       const now = nanos()
       const took = now - progress.respondedAt
       if (progress.responses === 0) statistics.firstResponse(now - progress.queuedAt)
       return Effect.map(emit(response, isLast), () => {
-        if (progress.done) return
+        if (progress.done && progress.continues !== true) return
         const counts = statistics.response(progress.responses)
         // Counted after `emit`: a response that could not be sent, or that its caller did not wait for, ended the
         // request.

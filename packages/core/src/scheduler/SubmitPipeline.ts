@@ -2,7 +2,8 @@
  * The path of an accepted request to the scheduler of its model, as a list of stages. A stage may change the request,
  * answer it, or submit it in parts. Stages that a model does not need are absent, at no cost. The pipeline of a family
  * ends at its variants, that of an ensemble at its steps. A model with sequences has SessionStage.ts in front, and one
- * that runs its requests step by step EmissionStage.ts.
+ * that runs its requests step by step EmissionStage.ts. One whose requests may go on after their batch ends with
+ * ContinuationStage.ts, between the numbers and the scheduler.
  *
  *   submit ─► sessions ─► emissions ─► parameters ─► defaults ─► cache ─► split ─► numbers ─► scheduler
  *             callers     responses    declared      inputs      answers  rows     numbered   queue, batch,
@@ -35,13 +36,15 @@ export interface SubmitStages {
   readonly split: Stage | undefined
   /** Orders the numbered requests of a sequence, and repeats their replies. */
   readonly numbers: Stage | undefined
+  /** Lets requests go on after their batch. */
+  readonly continuations: Stage | undefined
 }
 
 /** The path through the stages to `end`. */
 export const make = (stages: Partial<SubmitStages>, end: Submit): Submit => {
-  const { sessions, emissions, parameters, defaults, cache, split, numbers } = stages
+  const { sessions, emissions, parameters, defaults, cache, split, numbers, continuations } = stages
   let submit = end
-  for (const stage of [numbers, split, cache, defaults, parameters, emissions, sessions]) {
+  for (const stage of [continuations, numbers, split, cache, defaults, parameters, emissions, sessions]) {
     if (stage !== undefined) submit = stage(submit)
   }
   return submit

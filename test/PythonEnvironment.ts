@@ -1,10 +1,9 @@
 /**
  * The Python that tests run on: a virtual environment beside them, with the packages of their requirements.txt, made
- * anew when that file changes. Where it cannot be made for want of Python or of its registry, it says why: that is no
- * failure.
+ * anew when that file changes. Without Python, or without its registry, the result says why: that is no failure.
  */
 import { spawnSync } from "node:child_process"
-import { copyFileSync, existsSync, readFileSync } from "node:fs"
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs"
 import { join } from "node:path"
 
 export type Environment =
@@ -12,14 +11,12 @@ export type Environment =
   /** Why the tests cannot run here. */
   | { readonly missing: string }
 
-/** The oldest Python that all of requirements.txt have a release for. */
-const oldest = [3, 10] as const
-
 /**
- * `tests`: the folder of the tests.
+ * `tests`: the folder of the tests. `oldest`: the oldest Python for which all of requirements.txt have a release.
+ * Several test processes may call this at once.
  * @throws Error where the packages cannot be installed although there is Python and its registry answers
  */
-export const prepare = (tests: string): Environment => {
+export const prepare = (tests: string, oldest: readonly [number, number] = [3, 10]): Environment => {
   const requirements = join(tests, "requirements.txt")
   const folder = join(tests, ".venv")
   const python = join(folder, "bin", "python")
@@ -39,15 +36,38 @@ export const prepare = (tests: string): Environment => {
   if (isInstalled()) return { python }
 
   console.log(`Installing the packages of requirements.txt into ${folder}`)
-  const made = run("python3", ["-m", "venv", "--clear", folder], 2)
-  if (made.status !== 0) return { missing: `python3 cannot make a virtual environment:\n${made.stdout}${made.stderr}` }
-  const install = ["-m", "pip", "install", "--no-input", "--only-binary", ":all:", "--retries", "1", "--timeout", "20"]
-  const { status, stderr } = run(python, [...install, "--quiet", "--requirement", requirements], 5)
-  if (status === null) return { missing: "the Python registry has not sent everything within 5 minutes" }
-  if (status !== 0 && unreachable.test(stderr)) return { missing: `the Python registry does not answer:\n${stderr}` }
-  if (status !== 0) throw new Error(`The packages cannot be installed:\n${stderr}`)
-  copyFileSync(requirements, installed)
-  return { python }
+  // Built under another name: another process sees an environment that is complete, or none.
+  const draft = `${folder}-${process.pid}`
+  try {
+    const made = run("python3", ["-m", "venv", "--clear", draft], 2)
+    if (made.status !== 0) {
+      return { missing: `python3 cannot make a virtual environment:\n${made.stdout}${made.stderr}` }
+    }
+    const install = [
+      "-m",
+      "pip",
+      "install",
+      "--no-input",
+      "--only-binary",
+      ":all:",
+      "--retries",
+      "1",
+      "--timeout",
+      "20",
+    ]
+    const pip = join(draft, "bin", "python")
+    const { status, stderr } = run(pip, [...install, "--quiet", "--requirement", requirements], 5)
+    if (status === null) return { missing: "the Python registry has not sent everything within 5 minutes" }
+    if (status !== 0 && unreachable.test(stderr)) return { missing: `the Python registry does not answer:\n${stderr}` }
+    if (status !== 0) throw new Error(`The packages cannot be installed:\n${stderr}`)
+    copyFileSync(requirements, join(draft, "requirements.txt"))
+    if (isInstalled()) return { python }
+    rmSync(folder, { recursive: true, force: true })
+    renameSync(draft, folder)
+    return { python }
+  } finally {
+    rmSync(draft, { recursive: true, force: true })
+  }
 }
 
 /** Messages of pip for an unreachable registry, as opposed to a missing package. */

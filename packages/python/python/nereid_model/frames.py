@@ -1,0 +1,204 @@
+"""Frames of both sockets: a head of 16 bytes, a JSON header and a body of raw bytes. NumPy is not needed here.
+
+    u32 header length | u32 kind | u64 body length | header (UTF-8 JSON object) | body
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import socket
+import threading
+from struct import Struct
+from typing import Any, Callable, NamedTuple, Optional, Sequence
+
+_HEAD = Struct("<IIQ")
+HEAD_BYTES = _HEAD.size
+HEADER_LIMIT = 16 * 1024 * 1024
+BODY_LIMIT = 1 << 40
+ALIGNMENT = 16
+PADDING = tuple(bytes(count) for count in range(ALIGNMENT))
+
+# The first read of a frame takes its head, its header and a little of its body; the rest goes straight to its buffer.
+_STAGING = 8 * 1024
+_PIECES_AT_ONCE = 512
+
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
+_decode = json.JSONDecoder().decode
+
+
+class Kind(enum.IntEnum):
+    """Kind of a frame."""
+
+    EXECUTE = 1
+    RETURNED = 2
+    RESPONSE = 3
+    START = 10
+    CHECK_READY = 11
+    CANCEL = 12
+    STOP = 13
+    REPLY = 14
+    REGION = 15
+    UNREGION = 16
+    LOG_LEVEL = 17
+    DUMP_STACKS = 18
+    LISTENING = 29
+    STARTED = 30
+    READY = 31
+    CALL = 32
+    STOPPED = 33
+    LOG = 34
+    STACKS = 35
+    CANCEL_CALL = 36
+    CONTROL_MODEL = 37
+    METRIC = 38
+
+
+class ProtocolError(Exception):
+    """The peer broke the rules of the wire; the connection cannot go on."""
+
+
+class Frame(NamedTuple):
+    """One received frame; `body` is a writable buffer, or None if the frame has none or memory ran out for it."""
+
+    kind: int
+    header: dict[str, Any]
+    body: Any
+    lost_body: int = 0
+
+
+class FrameSocket:
+    """A stream socket that carries frames; any thread may send, one at a time receives."""
+
+    __slots__ = ("_allocate", "_end", "_sending", "_socket", "_staging", "_start")
+
+    def __init__(self, stream: socket.socket, allocate: Callable[[int], Any] = bytearray) -> None:
+        self._socket = stream
+        self._allocate = allocate
+        self._sending = threading.Lock()
+        self._staging = memoryview(bytearray(_STAGING))
+        self._start = 0
+        self._end = 0
+
+    def allocate_with(self, allocate: Callable[[int], Any]) -> None:
+        """Takes the buffers of later bodies from `allocate`."""
+        self._allocate = allocate
+
+    def send(self, kind: int, header: dict[str, Any], pieces: Sequence[Any] = (), body_bytes: int = 0) -> None:
+        """Sends one frame; `pieces` are contiguous buffers, padding included, of `body_bytes` bytes together.
+
+        Raises ValueError for a header above its limit.
+        """
+        text = _encode(header).encode("ascii")
+        if len(text) > HEADER_LIMIT:
+            raise ValueError(f"a header of {len(text)} bytes is longer than the limit of {HEADER_LIMIT}")
+        head = _HEAD.pack(len(text), kind, body_bytes) + text
+        with self._sending:
+            if body_bytes == 0:
+                self._socket.sendall(head)
+            else:
+                _send_pieces(self._socket, [head, *pieces])
+
+    def receive(self) -> Optional[Frame]:
+        """Waits for one frame; None at the end of the stream."""
+        if not self._fill(HEAD_BYTES, may_end=True):
+            return None
+        header_bytes, kind, body_bytes = _HEAD.unpack_from(self._staging, self._start)
+        if header_bytes > HEADER_LIMIT:
+            raise ProtocolError(f"a header of {header_bytes} bytes is longer than the limit of {HEADER_LIMIT}")
+        if body_bytes > BODY_LIMIT:
+            raise ProtocolError(f"a body of {body_bytes} bytes is longer than the limit of {BODY_LIMIT}")
+        self._start += HEAD_BYTES
+        header = _parse_header(self._read_header(header_bytes))
+        if body_bytes == 0:
+            return Frame(kind, header, None)
+        try:
+            body = self._allocate(body_bytes)
+        except MemoryError:
+            self._discard(body_bytes)
+            return Frame(kind, header, None, body_bytes)
+        self._read_into(memoryview(body))
+        return Frame(kind, header, body)
+
+    def end_receiving(self) -> None:
+        """Makes a pending and every later `receive` return what has come, and then None."""
+        try:
+            self._socket.shutdown(socket.SHUT_RD)
+        except OSError:
+            pass
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _fill(self, wanted: int, may_end: bool = False) -> bool:
+        """Has at least `wanted` bytes in the staging buffer, which is no smaller; False if the stream ended before."""
+        if self._start == self._end:
+            self._start = self._end = 0
+        elif self._start + wanted > _STAGING:
+            kept = bytes(self._staging[self._start : self._end])
+            self._staging[: len(kept)] = kept
+            self._start, self._end = 0, len(kept)
+        while self._end - self._start < wanted:
+            count = self._socket.recv_into(self._staging[self._end :])
+            if count == 0:
+                if may_end and self._start == self._end:
+                    return False
+                raise ProtocolError("the connection ended inside a frame")
+            self._end += count
+        return True
+
+    def _read_header(self, count: int) -> bytes:
+        if count <= _STAGING:
+            self._fill(count)
+            start = self._start
+            self._start = start + count
+            return bytes(self._staging[start : start + count])
+        header = bytearray(count)
+        self._read_into(memoryview(header))
+        return bytes(header)
+
+    def _read_into(self, target: memoryview) -> None:
+        """Fills `target` from the staging buffer and then straight from the socket."""
+        total = len(target)
+        at = min(self._end - self._start, total)
+        if at:
+            target[:at] = self._staging[self._start : self._start + at]
+            self._start += at
+        while at < total:
+            count = self._socket.recv_into(target[at:], total - at, socket.MSG_WAITALL)
+            if count == 0:
+                raise ProtocolError("the connection ended inside a frame")
+            at += count
+
+    def _discard(self, count: int) -> None:
+        rest = memoryview(bytearray(min(count, 64 * 1024)))
+        while count:
+            part = rest[: min(count, len(rest))]
+            self._read_into(part)
+            count -= len(part)
+
+
+def _parse_header(text: bytes) -> dict[str, Any]:
+    try:
+        header = _decode(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"a header is not JSON: {error}") from None
+    if not isinstance(header, dict):
+        raise ProtocolError(f"a header must be a JSON object, not {type(header).__name__}")
+    return header
+
+
+def _send_pieces(stream: socket.socket, pieces: list[Any]) -> None:
+    for first in range(0, len(pieces), _PIECES_AT_ONCE):
+        part = pieces[first : first + _PIECES_AT_ONCE]
+        wanted = sum(memoryview(piece).nbytes for piece in part)
+        sent = stream.sendmsg(part)
+        if sent == wanted:
+            continue
+        for piece in part:
+            view = memoryview(piece)
+            if sent >= view.nbytes:
+                sent -= view.nbytes
+                continue
+            stream.sendall(view.cast("B")[sent:])
+            sent = 0

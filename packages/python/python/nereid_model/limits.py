@@ -1,0 +1,39 @@
+"""Limits that the operating system enforces on a model's process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def limit_memory(limit: int) -> None:
+    """Limits the memory that the process may allocate, in bytes; 0 for no limit.
+
+    Allocations beyond it raise MemoryError. On Linux file mappings, such as those of libraries, do not count.
+    """
+    if limit <= 0:
+        return
+    import resource
+
+    kind = resource.RLIMIT_DATA if sys.platform.startswith("linux") else resource.RLIMIT_AS
+    _, hard = resource.getrlimit(kind)
+    soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(kind, (soft, hard))
+
+
+def set_death_signal() -> None:
+    """Has Linux kill this process when the thread that spawned it ends.
+
+    The end of the control socket says the same, but native code that holds Python's lock keeps its reader waiting.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:
+        # The parent died before the call took effect.
+        os._exit(1)

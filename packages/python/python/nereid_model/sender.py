@@ -1,0 +1,196 @@
+"""Responses that a model sends itself, at any time and from any thread.
+
+Each request of an execution has one `RequestState`; it outlives the request, because the sender keeps it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+from .errors import ErrorCode, TritonModelException, expect, expect_int
+from .flags import RESPONSE_COMPLETE_FINAL
+from .frames import FrameSocket, Kind
+from .response import InferenceResponse, response_parts
+
+if TYPE_CHECKING:
+    from .cleanup import Cleanup
+
+_CLOSED = "Unable to send response. Response sender has been closed."
+_ONLY_ONE = "Unable to send response. Non-decoupled model cannot send more than one response."
+_NEVER_ANSWERED = "The model returned no response for the request and has sent none."
+
+
+class RequestState:
+    """What the process knows of one request under way."""
+
+    __slots__ = (
+        "cancelled",
+        "cleanup",
+        "closed",
+        "data",
+        "decoupled",
+        "execution",
+        "failure",
+        "forget",
+        "index",
+        "lock",
+        "owner",
+        "release_flags",
+        "requested",
+        "sender",
+        "sent",
+        "taken",
+    )
+
+    def __init__(
+        self,
+        data: FrameSocket,
+        cleanup: Cleanup,
+        execution: int,
+        index: int,
+        decoupled: bool,
+        requested: Optional[frozenset[str]],
+        forget: Callable[[int, int], None],
+    ) -> None:
+        self.data = data
+        self.cleanup = cleanup
+        self.execution = execution
+        self.index = index
+        self.decoupled = decoupled
+        self.requested = requested
+        # Tells the registry of open requests that this one is complete.
+        self.forget = forget
+        self.cancelled = False
+        # After the final flag, and once the process has answered the request itself.
+        self.closed = False
+        # Responses that a sender has sent.
+        self.sent = 0
+        # A sender was handed out.
+        self.taken = False
+        self.sender: Any = None
+        self.release_flags = 0
+        # Text of an exception that an asynchronous execute raised.
+        self.failure: Optional[str] = None
+        self.owner = os.getpid()
+        self.lock = threading.Lock()
+
+    def close(self) -> None:
+        """Marks the request as complete."""
+        self.closed = True
+        self.forget(self.execution, self.index)
+
+    def send(self, response: Optional[InferenceResponse], final: bool, extra: Optional[dict[str, Any]] = None) -> None:
+        """Sends one RESPONSE frame; the caller holds the lock and has checked the state."""
+        header: dict[str, Any] = {"x": self.execution, "q": self.index, "final": 1 if final else 0}
+        pieces: list[Any] = []
+        length = 0
+        if response is not None:
+            fields, pieces, length = response_parts(response, self.requested)
+            header.update(fields)
+        if extra:
+            header.update(extra)
+        self.data.send(Kind.RESPONSE, header, pieces, length)
+
+    def lose(self) -> None:
+        """Ends a request that nothing can answer any more, because its sender was dropped unclosed."""
+        with self.lock:
+            if self.closed:
+                return
+            self.close()
+            extra: dict[str, Any] = {"lost": 1}
+            if self.failure is not None:
+                extra.update(e=self.failure, k=int(ErrorCode.INTERNAL))
+            elif not self.decoupled and self.sent == 0:
+                extra = {"e": _NEVER_ANSWERED, "k": int(ErrorCode.INTERNAL)}
+            self.send(None, True, extra)
+
+
+class InferenceResponseSender:
+    """Sends the responses of one request."""
+
+    __slots__ = ("_state", "__weakref__")
+
+    _state: Optional[RequestState]
+
+    def __init__(self) -> None:
+        raise TypeError("a response sender comes from InferenceRequest.get_response_sender()")
+
+    @classmethod
+    def _of(cls, state: Optional[RequestState]) -> InferenceResponseSender:
+        sender = cls.__new__(cls)
+        sender._state = state
+        return sender
+
+    def send(self, response: Optional[InferenceResponse] = None, flags: int = 0) -> None:
+        """Sends one response, or only the final flag; returns once the connection took it."""
+        state = self._state
+        if state is None:
+            raise TritonModelException(
+                "Unable to send response. Response sender has no reference to the decoupled state of the model."
+            )
+        if response is not None:
+            expect("response", response, InferenceResponse)
+        flags = expect_int("flags", flags)
+        if state.owner != os.getpid():
+            raise TritonModelException("Unable to send response. The process that executes the request must send it.")
+        with state.lock:
+            if state.closed:
+                raise TritonModelException(_CLOSED)
+            if flags not in (0, RESPONSE_COMPLETE_FINAL):
+                raise TritonModelException("Unable to send response. Unsupported flag provided.")
+            if flags == 0 and response is None:
+                raise TritonModelException(
+                    "Inference Response object must be provided when the response flags is set to zero."
+                )
+            if not state.decoupled:
+                if response is not None and state.sent > 0:
+                    raise TritonModelException(_ONLY_ONE)
+                if response is None and state.sent == 0:
+                    raise TritonModelException(
+                        "Unable to send response. Non-decoupled model cannot send complete final before sending a "
+                        "response."
+                    )
+            state.send(response, flags == RESPONSE_COMPLETE_FINAL)
+            if response is not None:
+                state.sent += 1
+            if flags == RESPONSE_COMPLETE_FINAL:
+                state.close()
+
+    def is_cancelled(self) -> bool:
+        """Whether the client has cancelled the request."""
+        return self._state is not None and self._state.cancelled
+
+    def __del__(self) -> None:
+        state = getattr(self, "_state", None)
+        if state is not None and not state.closed and state.owner == os.getpid():
+            # A finalizer may run anywhere, so another thread sends.
+            state.cleanup.add(state.lose)
+
+
+def take_sender(state: Optional[RequestState]) -> InferenceResponseSender:
+    """The one sender of a request."""
+    if state is None:
+        return InferenceResponseSender._of(None)
+    with state.lock:
+        sender = state.sender() if state.sender is not None else None
+        if sender is None:
+            sender = InferenceResponseSender._of(state)
+            state.sender = weakref.ref(sender)
+            state.taken = True
+        return sender
+
+
+def check_returned(state: RequestState) -> None:
+    """Raises unless a returned response may still answer the request."""
+    if state.closed:
+        raise TritonModelException(_CLOSED)
+    if state.sent > 0:
+        raise TritonModelException(_ONLY_ONE)
+
+
+def never_answered() -> dict[str, Any]:
+    """Outcome of a request that got neither a response nor a sender."""
+    return {"e": _NEVER_ANSWERED, "k": int(ErrorCode.INTERNAL)}

@@ -1,0 +1,278 @@
+"""Executes the requests that come over the data socket, one execution after the other or, where allowed, several."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from concurrent.futures import Future, wait
+from typing import Any, Callable, Optional, Protocol
+
+from .buffers import Buffers
+from .cleanup import Cleanup
+from .errors import ErrorCode, RequestError, WrongReturn, cut, describe_failure
+from .event_loop import EventLoop
+from .flags import REQUEST_RELEASE_RESCHEDULE
+from .frames import Frame, FrameSocket, Kind, ProtocolError
+from .host import Host
+from .logger import LogLevel
+from .open_requests import OpenRequests
+from .regions import Regions
+from .request import InferenceRequest
+from .response import InferenceResponse
+from .sender import RequestState, check_returned, never_answered
+from .start import Start
+from .tensor import Tensor, read_tensors, wire_parts
+
+
+class Executor(Protocol):
+    """What the serving loop runs: a Triton model or a plain function."""
+
+    def execute(self, serving: Serving, frame: Frame) -> None:
+        """Handles one EXECUTE frame and answers it, now or later."""
+
+
+class Serving:
+    """Reads EXECUTE frames and hands them to executors; several threads may do so, each with its own executor."""
+
+    def __init__(self, start: Start, host: Host, data: FrameSocket, buffers: Buffers, cleanup: Cleanup) -> None:
+        self.start = start
+        self.host = host
+        self.data = data
+        self.buffers = buffers
+        self.cleanup = cleanup
+        self.regions = Regions()
+        self.open = OpenRequests()
+        self.loop = EventLoop()
+        self._reading = threading.Lock()
+        self._turns = threading.Semaphore(start.concurrency)
+        self._tasks: set[Future[Any]] = set()
+
+    def run(self, executor: Executor) -> None:
+        """Serves until the data socket ends."""
+        while self._serve_one(executor):
+            pass
+
+    def finish(self) -> None:
+        """Waits for the executions that go on in the event loop."""
+        wait(list(self._tasks))
+
+    def _serve_one(self, executor: Executor) -> bool:
+        # In a function of its own, so that no variable keeps a request's buffer while the thread waits for the next.
+        with self._reading:
+            frame = self.data.receive()
+        if frame is None:
+            return False
+        if frame.kind != Kind.EXECUTE:
+            raise ProtocolError(f"unexpected frame of kind {frame.kind} on the data socket")
+        if not isinstance(frame.header.get("x"), int):
+            raise ProtocolError("EXECUTE has no number")
+        if frame.lost_body:
+            text = f"The requests of {frame.lost_body} bytes do not fit into the memory of the model's process."
+            self.data.send(Kind.RETURNED, {"x": frame.header["x"], "e": text, "k": int(ErrorCode.UNAVAILABLE)})
+        else:
+            executor.execute(self, frame)
+        return True
+
+    def read_tensors(self, items: Any, frame: Frame, start: int = 0) -> tuple[list[Tensor], int]:
+        """Tensors of a frame from byte `start` of its body, and where they end."""
+        return read_tensors(items, frame.body, self.regions.view, start)
+
+    def submit(self, awaitable: Any, on_end: Callable[[Future[Any]], None]) -> None:
+        """Runs an awaitable on the event loop; `on_end` gets its future."""
+        task = self.loop.submit(awaitable)
+        self._tasks.add(task)
+
+        def ended(future: Future[Any]) -> None:
+            try:
+                on_end(future)
+            finally:
+                self._tasks.discard(future)
+
+        task.add_done_callback(ended)
+
+    def take_turn(self) -> None:
+        """Waits until fewer than START's number of asynchronous executions are under way."""
+        self._turns.acquire()
+
+    def end_turn(self) -> None:
+        self._turns.release()
+
+    def fail(self, execution: int, error: BaseException) -> None:
+        """Answers an execution with an exception."""
+        header: dict[str, Any] = {"x": execution, "e": describe_failure(error)}
+        if isinstance(error, RequestError):
+            header.update(e=cut(str(error)), k=int(error.code))
+        self.data.send(Kind.RETURNED, header)
+
+    def log_exception(self, error: BaseException, file: str) -> None:
+        """Writes an exception with its traceback to the log."""
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip()
+        self.host.log(int(LogLevel.ERROR), text, file, 0)
+
+
+class TritonExecutor:
+    """Executes requests on an instance of `TritonPythonModel`."""
+
+    def __init__(self, model: Any, start: Start) -> None:
+        self._execute = getattr(model, "execute", None)
+        self._start = start
+        self._outputs = [output.name for output in start.outputs] or None
+        self._all_outputs = frozenset(self._outputs) if self._outputs else None
+
+    def execute(self, serving: Serving, frame: Frame) -> None:
+        execution = frame.header["x"]
+        requests, states = self._read(serving, frame)
+        del frame
+        try:
+            if self._execute is None:
+                raise WrongReturn(f"Python model {self._start.file} does not implement `execute` method.")
+            result = self._execute(requests)
+            if hasattr(result, "__await__"):
+                if self._start.decoupled:
+                    serving.submit(result, lambda future: self._end_decoupled(serving, states, future))
+                    result = None
+                elif self._start.concurrency > 1:
+                    serving.take_turn()
+                    serving.submit(result, lambda future: self._end_concurrent(serving, execution, states, future))
+                    return
+                else:
+                    result = serving.loop.run(result)
+            self._return(serving, execution, states, result)
+        except ProtocolError:
+            raise
+        except BaseException as error:
+            self._fail(serving, execution, states, error)
+
+    def _read(self, serving: Serving, frame: Frame) -> tuple[list[InferenceRequest], list[RequestState]]:
+        execution = frame.header["x"]
+        items = frame.header.get("r")
+        if not isinstance(items, list):
+            raise ProtocolError("EXECUTE has no requests")
+        requests: list[InferenceRequest] = []
+        states: list[RequestState] = []
+        decoupled = self._start.decoupled
+        end = 0
+        for index, item in enumerate(items):
+            try:
+                names = item.get("o")
+                requested = self._all_outputs if names is None else frozenset(names)
+                inputs, end = serving.read_tensors(item.get("i") or (), frame, end)
+            except (AttributeError, TypeError) as error:
+                raise ProtocolError(f"a request in EXECUTE is wrong: {error}") from None
+            state = RequestState(
+                serving.data, serving.cleanup, execution, index, decoupled, requested, serving.open.forget
+            )
+            states.append(state)
+            requests.append(InferenceRequest._received(item, inputs, state, self._outputs))
+        serving.open.add(states)
+        if decoupled:
+            # The sender exists from the start: when it goes unclosed, with the request or later, the request ends.
+            serving.cleanup.start()
+            for request in requests:
+                request.get_response_sender()
+        return requests, states
+
+    def _return(self, serving: Serving, execution: int, states: list[RequestState], result: Any) -> None:
+        if self._start.decoupled:
+            if result is not None:
+                raise WrongReturn(
+                    f"Python model '{self._start.instance_name}' is using the decoupled mode and the execute function "
+                    "must return None."
+                )
+            outcomes = [_unreturned(state) for state in states]
+            pieces: list[Any] = []
+            length = 0
+        else:
+            outcomes, pieces, length = _outcomes(result, states)
+            if any("w" in outcome for outcome in outcomes):
+                serving.cleanup.start()
+        for state, outcome in zip(states, outcomes):
+            if "w" not in outcome and not state.closed:
+                state.close()
+        serving.data.send(Kind.RETURNED, {"x": execution, "r": outcomes}, pieces, length)
+
+    def _fail(self, serving: Serving, execution: int, states: list[RequestState], error: BaseException) -> None:
+        for state in states:
+            with state.lock:
+                state.close()
+        serving.fail(execution, error)
+
+    def _end_concurrent(
+        self, serving: Serving, execution: int, states: list[RequestState], future: Future[Any]
+    ) -> None:
+        serving.end_turn()
+        try:
+            self._return(serving, execution, states, future.result())
+        except BaseException as error:
+            self._fail(serving, execution, states, error)
+
+    def _end_decoupled(self, serving: Serving, states: list[RequestState], future: Future[Any]) -> None:
+        error = future.exception()
+        if error is not None:
+            text = describe_failure(error)
+            for state in states:
+                state.failure = text
+            serving.log_exception(error, self._start.file)
+            # The traceback holds the requests; without it their senders end them now.
+            error.__traceback__ = None
+
+
+def _unreturned(state: RequestState) -> dict[str, Any]:
+    """Outcome of a request for which execute returned no response."""
+    if state.release_flags == REQUEST_RELEASE_RESCHEDULE:
+        return {"re": 1}
+    if state.closed:
+        return {"d": 1}
+    if state.taken:
+        return {"w": 1}
+    return never_answered()
+
+
+def _outcomes(result: Any, states: list[RequestState]) -> tuple[list[dict[str, Any]], list[Any], int]:
+    """Outcomes of an execution in default mode, with the tensors of all responses as one body."""
+    if result is None:
+        result = [None] * len(states)
+    if not isinstance(result, list):
+        raise WrongReturn(f"Expected a list in the execute return, found type '{type(result)}'.")
+    if len(result) != len(states):
+        raise WrongReturn(
+            "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
+            f"InferenceRequest(s) size is:{len(states)}, and InferenceResponse(s) size is:{len(result)}\n"
+        )
+    outcomes: list[dict[str, Any]] = []
+    tensors: list[Tensor] = []
+    counts: list[int] = []
+    for response, state in zip(result, states):
+        counts.append(0)
+        if response is None:
+            outcomes.append(_unreturned(state))
+            continue
+        if state.release_flags == REQUEST_RELEASE_RESCHEDULE:
+            raise WrongReturn(
+                "Expected a None object in the execute function return list for reschduled request, found type "
+                f"'{type(response)}'."
+            )
+        if not isinstance(response, InferenceResponse):
+            raise WrongReturn(
+                "Expected an 'InferenceResponse' object in the execute function return list, found type "
+                f"'{type(response)}'."
+            )
+        if state.taken:
+            check_returned(state)
+        outcome, wanted = response._outcome(state.requested)
+        outcomes.append(outcome)
+        counts[-1] = len(wanted)
+        tensors += wanted
+    items, pieces, length = wire_parts(tensors)
+    at = 0
+    for outcome, response, count in zip(outcomes, result, counts):
+        if response is not None and "e" not in outcome:
+            outcome["o"] = items[at : at + count]
+            at += count
+    return outcomes, pieces, length
+
+
+def optional_method(model: Any, name: str) -> Optional[Callable[..., Any]]:
+    """A method that a model may have."""
+    method = getattr(model, name, None)
+    return method if callable(method) else None

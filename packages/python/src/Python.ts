@@ -1,0 +1,275 @@
+/**
+ * `Python.layer`: runs a declared model in Python processes, from a file with Triton's class or from a plain function
+ * of numpy arrays.
+ */
+import { readFileSync } from "node:fs"
+import { basename, dirname, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Duration, Effect, type Layer, Option, type Scope } from "effect"
+import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import type { GivenOptions } from "@nereid/core/internal/model/GivenOptions"
+import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
+import * as Supervisor from "@nereid/core/internal/instance/Supervisor"
+import type { Declared } from "@nereid/core/internal/model/Declared"
+import type { Definition } from "@nereid/core/internal/model/Definition"
+import * as Provide from "@nereid/core/internal/provide/Provide"
+import * as SequenceInstance from "@nereid/core/internal/sequence/SequenceInstance"
+import * as Interpreter from "./environment/Interpreter.ts"
+import * as ProcessEnvironment from "./environment/ProcessEnvironment.ts"
+import * as LocalPorts from "./LocalPorts.ts"
+import * as ModelConfiguration from "./ModelConfiguration.ts"
+import * as AutoComplete from "./process/AutoComplete.ts"
+import type { ProcessLimits } from "./process/ProcessOptions.ts"
+import * as PythonInstances from "./process/PythonInstances.ts"
+import * as PythonLoadError from "./process/PythonLoadError.ts"
+
+export type { RestartOptions } from "@nereid/core/internal/instance/Supervisor"
+export { PythonLoadError } from "./process/PythonLoadError.ts"
+
+/** Options of a model in Python processes. */
+export interface LayerOptions<I extends Fields = Fields> extends Provide.ServingOptions<I> {
+  /** Path or URL of the Python file. A relative path starts at the current directory. */
+  readonly file: string | URL
+  /**
+   * Name of a function of numpy arrays in the file. Default: the file has a class TritonPythonModel, as in a
+   * `model.py` of Triton.
+   */
+  readonly function?: string
+  /**
+   * Python: an executable, the folder of a virtual environment, or a folder or `.tar.gz` of conda-pack. Default:
+   * NEREID_PYTHON, VIRTUAL_ENV, or `python3` of the PATH.
+   */
+  readonly python?: string
+  /** Number of processes, or a list of groups of processes. Default 1. */
+  readonly instances?: number | ReadonlyArray<Omit<InstancePlan.GroupOptions, "layer">>
+  /** Limits on restarting a process that has died. */
+  readonly restart?: Supervisor.RestartOptions
+  /** Environment variables of the processes, beside those that Python and numerical libraries read. Default none. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Names of further variables that the processes inherit; `AWS_*` stands for all with that beginning. Default none. */
+  readonly inheritEnv?: ReadonlyArray<string>
+  /** Whether a model.py answers a request by any number of responses. Default: as `auto_complete_config` says. */
+  readonly decoupled?: boolean
+  /** Batches that an `async def` executes at once in each process. Default 1. */
+  readonly concurrency?: number
+  /** Texts that `initialize` finds among the `parameters` of its configuration. Default none. */
+  readonly parameters?: Readonly<Record<string, string>>
+  /** Maximum time for the import of the file and `initialize`. Default: no limit. */
+  readonly initializeTimeout?: Duration.Input
+  /**
+   * Maximum time for one execution. After it, the log receives the stacks of the Python threads, and the process is
+   * ended and replaced. Default: no limit.
+   */
+  readonly executeTimeout?: Duration.Input
+  /** Maximum time for `finalize`, before the process is killed. Default 30 seconds. */
+  readonly stopTimeout?: Duration.Input
+  /** Maximum memory of each process in bytes, at least 64 MiB. Default: no limit. */
+  readonly maxMemoryBytes?: number
+}
+
+/**
+ * Provides a model from Python code:
+ *
+ * ```py
+ * # doubled.py
+ * def infer(x):  # (rows, 4) float32
+ *     return x * 2
+ * ```
+ * ```ts
+ * class Doubled extends Model.Service<Doubled>()("doubled", {
+ *   inputs: { x: Tensor.FP32(4) },
+ *   outputs: { y: Tensor.FP32(4) },
+ *   maxBatchSize: 8,
+ * }) {}
+ *
+ * const DoubledLive = Python.layer(Doubled, { file: "doubled.py", function: "infer" })
+ * ```
+ *
+ * The parameters of the function are the inputs by name, and its result is the output, a tuple in the order of the
+ * outputs, or a dict. A generator answers each request by any number of responses. Without `function`, the file has
+ * Triton's class `TritonPythonModel`. Both are checked against the declaration when the model loads.
+ *
+ * Each instance is a process. If it dies, only its requests fail, and another one is started.
+ * @throws TypeError if an option is out of range
+ */
+export const layer = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  P extends Declared,
+  const Given extends LayerOptions<I>,
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  options: GivenOptions<Given, LayerOptions<I>>,
+): Layer.Layer<Self, PythonLoadError.PythonLoadError | Provide.Failure<Given>> => {
+  const { definition } = model
+  const given: LayerOptions<I> = options
+  const settings = check(definition.name, given)
+  const plan = InstancePlan.make(definition.name, definition.version, given.instances ?? 1)
+  let instances: PythonInstances.PythonInstances | undefined
+  const load = Effect.gen(function* () {
+    const prepared = yield* prepare(definition, settings)
+    if (prepared.decoupled && given.responseCache) return yield* cacheRefusal(settings, definition.name)
+    const made = PythonInstances.make(prepared)
+    instances = made
+    const build = (planned: InstancePlan.PlannedInstance) =>
+      Effect.tap(made.build(planned), () =>
+        made.decoupled() && given.responseCache ? cacheRefusal(settings, definition.name) : Effect.void,
+      )
+    return { plan, build, isConcurrent: true }
+  })
+  return Provide.fromInstances<Self, N, I, O, P, PythonLoadError.PythonLoadError, Scope.Scope, Given>(
+    model,
+    {
+      platform: "python",
+      decoupled: () => instances?.decoupled() === true,
+      // Inputs are written to a socket.
+      keepsInputs: false,
+      threaded: true,
+      granularity: settings.functionName === undefined ? "requests" : "batch",
+      isStepwise: settings.functionName === undefined,
+      outlivesBatches: true,
+      instances: load,
+    },
+    options,
+  )
+}
+
+const cacheRefusal = ({ file }: Settings, model: string) =>
+  PythonLoadError.make({ model, file, python: undefined }, "responseCache requires a model that is not decoupled")
+
+interface Settings {
+  readonly file: string
+  readonly functionName: string | undefined
+  readonly options: LayerOptions
+  readonly concurrency: number
+  readonly limits: ProcessLimits
+}
+
+const minMemory = 64 * 2 ** 20
+
+/** Calls of other models at once, by one process. */
+const callThreads = 32
+
+/**
+ * Checks the options.
+ * @throws TypeError if one is out of range
+ */
+const check = (model: string, options: LayerOptions): Settings => {
+  const wrong = (text: string) => new TypeError(`Model "${model}": ${text}.`)
+  const restart = Supervisor.wrongRestart(options.restart)
+  if (restart !== undefined) throw wrong(restart)
+  const { file, function: functionName, concurrency = 1, maxMemoryBytes, decoupled } = options
+  if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
+    throw wrong(`concurrency must be an integer of at least 1, but ${concurrency} was given`)
+  }
+  if (maxMemoryBytes !== undefined && !(Number.isSafeInteger(maxMemoryBytes) && maxMemoryBytes >= minMemory)) {
+    throw wrong(`maxMemoryBytes must be an integer of at least ${minMemory}, but ${maxMemoryBytes} was given`)
+  }
+  if (functionName !== undefined && !/^[\p{L}_][\p{L}\p{N}_]*$/u.test(functionName)) {
+    throw wrong(`function must be a name, but ${JSON.stringify(functionName)} was given`)
+  }
+  if (functionName !== undefined && decoupled !== undefined) {
+    throw wrong("decoupled is for a model.py; a function is decoupled if it is a generator")
+  }
+  const millis = (option: "initializeTimeout" | "executeTimeout" | "stopTimeout"): number | undefined => {
+    const given = options[option]
+    if (given === undefined) return undefined
+    const value = Option.getOrUndefined(Option.map(Duration.fromInput(given), Duration.toMillis))
+    // Timers of Node count up to there.
+    if (value !== undefined && value > 0 && value < 2 ** 31) return value
+    throw wrong(`${option} must be a time above 0 and below 24 days, but ${String(given)} was given`)
+  }
+  return {
+    file: pathOf(file),
+    functionName,
+    options,
+    concurrency,
+    limits: {
+      initializeTimeout: millis("initializeTimeout"),
+      executeTimeout: millis("executeTimeout"),
+      stopTimeout: millis("stopTimeout") ?? 30_000,
+      memory: maxMemoryBytes,
+    },
+  }
+}
+
+const pathOf = (file: string | URL): string => {
+  if (file instanceof URL || file.startsWith("file:")) return fileURLToPath(file)
+  return resolve(file)
+}
+
+/** Finds the interpreter, and compares the declaration with the configuration that a model.py completes. */
+const prepare = Effect.fn("Python.prepare")(function* (
+  definition: Definition<Fields, Fields>,
+  { file, functionName, options, concurrency, limits }: Settings,
+): Effect.fn.Return<PythonInstances.PythonModelOptions, PythonLoadError.PythonLoadError> {
+  const { name, version, maxBatchSize, sequencing } = definition
+  const context = yield* Effect.context<never>()
+  const code = yield* Effect.try({
+    try: () => readFileSync(file, "utf8"),
+    catch: (error) =>
+      PythonLoadError.make(
+        { model: name, file, python: undefined },
+        error instanceof Error ? error.message : String(error),
+      ),
+  })
+  const interpreter = yield* Effect.mapError(Interpreter.find(options.python), ({ executable, message }) =>
+    PythonLoadError.make({ model: name, file, python: executable }, message),
+  )
+  const signature =
+    sequencing === undefined ? definition.signature : SequenceInstance.innerSignature(definition.signature, sequencing)
+  const described: ModelConfiguration.ConfiguredModel = {
+    name,
+    maxBatchSize,
+    signature,
+    decoupled: options.decoupled === true,
+    parameters: options.parameters ?? {},
+    filename: basename(file),
+  }
+  const common: PythonInstances.PythonModelOptions = {
+    model: name,
+    version,
+    source: { file, functionName, versionDirectory: dirname(file), modelDirectory: dirname(file) },
+    python: interpreter.executable,
+    environment: ProcessEnvironment.make({
+      from: process.env,
+      inherit: options.inheritEnv ?? [],
+      interpreter: interpreter.variables,
+      own: options.env ?? {},
+    }),
+    config: ModelConfiguration.toJson(described),
+    signature,
+    maxBatchSize,
+    decoupled: described.decoupled,
+    outputs: "declared",
+    concurrency,
+    callThreads,
+    limits,
+    restart: options.restart ?? {},
+    ports: () => LocalPorts.make(name, context),
+  }
+  // A process for nothing would import the file once more.
+  if (functionName !== undefined || !code.includes("auto_complete_config")) return common
+  const instance = { name: `${name}_0_0`, kind: "CPU", gpu: undefined } as const
+  const config = ModelConfiguration.toJson(described, false)
+  const completed = yield* AutoComplete.run({
+    ...common,
+    name: instance.name,
+    args: PythonInstances.argumentsOf({ ...common, config }, instance),
+    ports: LocalPorts.make(name, context),
+  })
+  if (completed === undefined) return common
+  const different = ModelConfiguration.difference(described, completed)
+  if (different !== undefined) {
+    const problem = { model: name, file, python: interpreter.executable }
+    return yield* PythonLoadError.make(problem, `auto_complete_config differs from the declaration: ${different}`)
+  }
+  const { model_transaction_policy: policy } = completed
+  const isDecoupled =
+    typeof policy === "object" && policy !== null && "decoupled" in policy && policy.decoupled === true
+  const decoupled = options.decoupled ?? isDecoupled
+  return { ...common, decoupled, config: ModelConfiguration.toJson({ ...described, decoupled }) }
+})

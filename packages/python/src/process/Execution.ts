@@ -1,0 +1,163 @@
+/** One batch in a model process, from its EXECUTE frame to the last response of its last request. */
+import { Exit, Result } from "effect"
+import type { Batch } from "@nereid/core/internal/batch/Batch"
+import * as Batches from "@nereid/core/internal/batch/Batch"
+import { ExecutionFailed, type InferenceError } from "@nereid/core/Errors"
+import type { ExecutionResult, Settle } from "@nereid/core/internal/instance/Instance"
+import { noParameters, type Request, type Response } from "@nereid/core/internal/request/Request"
+import * as ErrorCode from "../wire/ErrorCode.ts"
+import * as Header from "../wire/Header.ts"
+import * as ParameterText from "../wire/ParameterText.ts"
+import { TensorReader } from "../wire/TensorMessage.ts"
+import type { OpenRequest, Outcome } from "./OpenRequest.ts"
+import type { OutputCheck } from "./OutputCheck.ts"
+import * as RestDeadline from "./RestDeadline.ts"
+
+export interface ExecutionOptions {
+  readonly batch: Batch
+  readonly settle: Settle
+  /** Name of the instance. */
+  readonly instance: string
+  readonly decoupled: boolean
+  readonly batching: boolean
+  readonly check: OutputCheck
+  readonly inputDuration: number
+  readonly open: (request: Request, index: number) => OpenRequest
+}
+
+export class Execution {
+  readonly #options: ExecutionOptions
+  readonly #requests: ReadonlyArray<OpenRequest>
+  #isSettled = false
+
+  constructor(options: ExecutionOptions) {
+    this.#options = options
+    this.#requests = options.batch.requests.map(options.open)
+  }
+
+  /** Whether nothing more is expected from the process. */
+  get isOver(): boolean {
+    return this.#isSettled && this.#requests.every(({ isOver }) => isOver)
+  }
+
+  /** Whether `execute` has returned. */
+  get isSettled(): boolean {
+    return this.#isSettled
+  }
+
+  /** Cancels the request at this index, or all. */
+  cancel(index?: number): void {
+    if (index !== undefined) this.#requests[index]?.cancel()
+    else for (const request of this.#requests) request.cancel()
+  }
+
+  /**
+   * Takes a RESPONSE frame.
+   * @throws Error if it is wrong
+   */
+  responded(header: Header.Header, body: Uint8Array): void {
+    const request = this.#requests[Header.integer(header, "q") ?? -1]
+    if (request === undefined) throw new Error("a response names an unknown request")
+    const isFinal = header["final"] === 1
+    if (header["e"] !== undefined || header["o"] !== undefined) {
+      request.respond(this.#outcome(request.request, header, new TensorReader(body)))
+    }
+    if (isFinal) request.end()
+  }
+
+  /**
+   * Takes the RETURNED frame: `execute` has ended.
+   * @throws Error if it is wrong
+   */
+  returned(header: Header.Header, body: Uint8Array): void {
+    if (this.#isSettled) throw new Error("an execution has returned twice")
+    const startedAt = performance.now()
+    const error = Header.text(header, "e")
+    if (error !== undefined) return this.fail(this.#raised(error))
+    const reader = new TensorReader(body)
+    const outcomes = header["j"] === undefined ? this.#outcomes(header, reader) : this.#joined(header, reader)
+    const outputDuration = (performance.now() - startedAt) * 1e6
+    this.#settle(Exit.succeed({ outcomes, inputDuration: this.#options.inputDuration, outputDuration }))
+  }
+
+  /** Fails all requests that are not over. */
+  fail(error: InferenceError): void {
+    if (this.#isSettled) {
+      for (const request of this.#requests) request.end(error)
+      return
+    }
+    const ended = this.#requests.map((request) => request.isOver)
+    for (const request of this.#requests) request.end(error)
+    if (!ended.includes(true)) return this.#settle(Exit.fail(error))
+    const outcomes = this.#requests.map((request) => request.outcome)
+    this.#settle(Exit.succeed({ outcomes, inputDuration: this.#options.inputDuration, outputDuration: 0 }))
+  }
+
+  #settle(exit: Exit.Exit<ExecutionResult, InferenceError>): void {
+    this.#isSettled = true
+    this.#options.settle(exit)
+  }
+
+  #outcomes(header: Header.Header, reader: TensorReader): ReadonlyArray<Outcome> {
+    const given = Header.list(header, "r")
+    if (given.length !== this.#requests.length) {
+      throw new Error(`an execution of ${this.#requests.length} requests returned ${given.length} outcomes`)
+    }
+    return this.#requests.map((request, index) => {
+      const outcome = given[index]
+      if (!Header.isRecord(outcome)) throw new Error("an outcome is not an object")
+      return this.#returnedOutcome(request, outcome, reader)
+    })
+  }
+
+  #returnedOutcome(request: OpenRequest, outcome: Header.Header, reader: TensorReader): Outcome {
+    if (outcome["re"] === 1) {
+      request.end()
+      return rescheduled
+    }
+    if (outcome["w"] === 1 && !request.isOver) {
+      return Result.succeed({
+        outputs: [],
+        parameters: noParameters,
+        rest: RestDeadline.watch(request.request, request.rest),
+      })
+    }
+    if (outcome["o"] !== undefined || outcome["e"] !== undefined) {
+      const result = this.#outcome(request.request, outcome, reader)
+      request.end()
+      return result
+    }
+    request.end()
+    return request.outcome
+  }
+
+  /** A response with outputs, or an error. */
+  #outcome(request: Request, header: Header.Header, reader: TensorReader): Outcome {
+    const { batching, check, decoupled } = this.#options
+    const error = Header.text(header, "e")
+    if (error !== undefined) return Result.fail(ErrorCode.toError(Header.integer(header, "k"), error))
+    const parameters = ParameterText.parse(Header.text(header, "p") ?? "")
+    // The responses of a decoupled model have any number of rows.
+    const rows = batching && !decoupled ? request.rows : undefined
+    const outputs = check(reader.read(Header.list(header, "o")), { rows, names: request.requestedOutputs ?? [] })
+    return Result.map(outputs, (outputs): Response => ({ outputs, parameters }))
+  }
+
+  /** Outputs of all rows, of a function. */
+  #joined(header: Header.Header, reader: TensorReader): ReadonlyArray<Outcome> {
+    const { batch, batching, check } = this.#options
+    const rows = batching ? Batches.totalRows(batch) : undefined
+    const outputs = check(reader.read(Header.list(header, "o")), { rows, names: [] })
+    for (const request of this.#requests) request.end()
+    if (Result.isFailure(outputs)) return this.#requests.map(() => Result.fail(outputs.failure))
+    const tensors = outputs.success.flatMap((tensor) => tensor ?? [])
+    return Batches.split(batch, tensors).map((response) => Result.succeed(response))
+  }
+
+  #raised(text: string): InferenceError {
+    const prefix = `Failed to process the request(s) for model '${this.#options.instance}', message: `
+    return new ExecutionFailed({ message: prefix + text })
+  }
+}
+
+const rescheduled: Outcome = Result.succeed({ outputs: [], parameters: noParameters, isRescheduled: true })

@@ -1,0 +1,60 @@
+/** All that a model process is started with. */
+import type { Signature } from "@nereid/core/internal/tensor/TensorSpec"
+import type { ModelPorts } from "./ModelPorts.ts"
+
+/** Arguments of `initialize`: all of them are texts. */
+export interface InitializeArguments {
+  readonly model_config: string
+  readonly model_instance_kind: string
+  readonly model_instance_name: string
+  readonly model_instance_device_id: string
+  readonly model_repository: string
+  readonly model_version: string
+  readonly model_name: string
+}
+
+/** Python code of a model. */
+export interface ModelSource {
+  /** Path of the file. */
+  readonly file: string
+  /** Name of the function; undefined for a file with a class TritonPythonModel. */
+  readonly functionName: string | undefined
+  readonly versionDirectory: string
+  readonly modelDirectory: string
+}
+
+/** Limits on the time of a model process, in milliseconds. */
+export interface ProcessLimits {
+  /** For the import and `initialize`; undefined for no limit. */
+  readonly initializeTimeout: number | undefined
+  /** For one `execute`; undefined for no limit. */
+  readonly executeTimeout: number | undefined
+  /** For the end of the current `execute` and `finalize`. */
+  readonly stopTimeout: number
+  /** Maximum memory of the process in bytes; undefined for no limit. */
+  readonly memory: number | undefined
+}
+
+export interface ProcessOptions {
+  /** Name of the instance. */
+  readonly name: string
+  readonly model: string
+  readonly source: ModelSource
+  /** Path of the Python executable. */
+  readonly python: string
+  /** All environment variables of the process. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly args: InitializeArguments
+  /** Tensors as the code of the model sees them. */
+  readonly signature: Signature
+  readonly maxBatchSize: number
+  readonly decoupled: boolean
+  /** Whether outputs must be exactly the declared ones, or as Triton has it for Python models. */
+  readonly outputs: "declared" | "configured"
+  /** Executions of `async def` at once that each have one response. */
+  readonly concurrency: number
+  /** Calls of other models at once. */
+  readonly callThreads: number
+  readonly limits: ProcessLimits
+  readonly ports: ModelPorts
+}

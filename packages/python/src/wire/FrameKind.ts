@@ -1,0 +1,26 @@
+/** The kinds of frames between the server and a model process, on both of their sockets. */
+
+/** Kinds on the data socket. */
+export const EXECUTE = 1
+export const RETURNED = 2
+export const RESPONSE = 3
+
+/** Kinds on the control socket, from the server. */
+export const START = 10
+export const CHECK_READY = 11
+export const CANCEL = 12
+export const STOP = 13
+export const REPLY = 14
+export const DUMP_STACKS = 18
+
+/** Kinds on the control socket, from the process. */
+export const LISTENING = 29
+export const STARTED = 30
+export const READY = 31
+export const CALL = 32
+export const STOPPED = 33
+export const LOG = 34
+export const STACKS = 35
+export const CANCEL_CALL = 36
+export const CONTROL_MODEL = 37
+export const METRIC = 38

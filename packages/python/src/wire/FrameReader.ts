@@ -1,0 +1,137 @@
+/**
+ * Splits the bytes of a socket into frames:
+ *
+ *   u32 header length │ u32 kind │ u64 body length │ header: JSON in UTF-8 │ body
+ *
+ * Small frames are read many at once into a staging buffer. Of a large one, the body is read directly into its own
+ * memory, so the kernel's copy is the only one.
+ */
+import * as SmallMemory from "@nereid/core/internal/tensor/SmallMemory"
+
+export interface Frame {
+  readonly kind: number
+  /** JSON text. */
+  readonly header: string
+  /** Memory that belongs to the frame alone. */
+  readonly body: Uint8Array
+}
+
+export const headLength = 16
+
+/** More than the kernel keeps for a Unix socket by default: a medium frame is one read. */
+const stagingLength = 256 * 1024
+const empty = new Uint8Array(0)
+
+const maxHeaderLength = 16 * 1024 * 1024
+/** Bytes of one body; Node has no larger buffers on some platforms. */
+const maxBodyLength = 2 ** 40
+
+export class FrameReader {
+  readonly #onFrame: (frame: Frame) => void
+  #staging = Buffer.allocUnsafeSlow(stagingLength)
+  #used = 0
+  /** Set while a body is read into its own memory. */
+  #body: { readonly kind: number; readonly header: string; readonly bytes: Uint8Array; filled: number } | undefined
+
+  /** `onFrame` receives each frame once it is complete. */
+  constructor(onFrame: (frame: Frame) => void) {
+    this.#onFrame = onFrame
+  }
+
+  /** Memory for the next bytes of the socket; never empty. */
+  get space(): Uint8Array {
+    if (this.#body !== undefined) return this.#body.bytes.subarray(this.#body.filled)
+    return this.#staging.subarray(this.#used)
+  }
+
+  /**
+   * Takes bytes that were read into `space`.
+   * @throws Error if they are not frames
+   */
+  filled(count: number): void {
+    const body = this.#body
+    if (body !== undefined) {
+      body.filled += count
+      if (body.filled < body.bytes.length) return
+      this.#body = undefined
+      return this.#onFrame({ kind: body.kind, header: body.header, body: body.bytes })
+    }
+    this.#used += count
+    this.#parse()
+  }
+
+  /**
+   * Takes bytes from elsewhere.
+   * @throws Error if they are not frames
+   */
+  push(chunk: Uint8Array): void {
+    for (let offset = 0; offset < chunk.length;) {
+      const { space } = this
+      const part = chunk.subarray(offset, offset + space.length)
+      space.set(part)
+      offset += part.length
+      this.filled(part.length)
+    }
+  }
+
+  #parse(): void {
+    let offset = 0
+    while (this.#used - offset >= headLength) {
+      const headerLength = this.#staging.readUInt32LE(offset)
+      const kind = this.#staging.readUInt32LE(offset + 4)
+      const bodyLength = this.#staging.readUInt32LE(offset + 8) + this.#staging.readUInt32LE(offset + 12) * 2 ** 32
+      if (headerLength > maxHeaderLength || bodyLength > maxBodyLength) {
+        throw new Error(`a frame has a header of ${headerLength} bytes and a body of ${bodyLength} bytes`)
+      }
+      const bodyAt = offset + headLength + headerLength
+      if (this.#used < bodyAt) {
+        this.#keep(offset, headLength + headerLength)
+        return
+      }
+      const header = this.#staging.toString("utf8", offset + headLength, bodyAt)
+      const available = this.#used - bodyAt
+      if (available < bodyLength) {
+        const bytes = Buffer.allocUnsafeSlow(bodyLength)
+        bytes.set(this.#staging.subarray(bodyAt, this.#used))
+        this.#body = { kind, header, bytes, filled: available }
+        this.#used = 0
+        this.#shrink()
+        return
+      }
+      const body = copied(this.#staging.subarray(bodyAt, bodyAt + bodyLength))
+      offset = bodyAt + bodyLength
+      this.#onFrame({ kind, header, body })
+    }
+    this.#keep(offset, headLength)
+    if (this.#used === 0) this.#shrink()
+  }
+
+  /** Moves the bytes that are left to the front of a staging buffer with room for `needed` bytes. */
+  #keep(offset: number, needed: number): void {
+    const left = this.#used - offset
+    if (needed > this.#staging.length) {
+      const larger = Buffer.allocUnsafeSlow(needed)
+      larger.set(this.#staging.subarray(offset, this.#used))
+      this.#staging = larger
+    } else if (offset > 0) {
+      this.#staging.copyWithin(0, offset, this.#used)
+    }
+    this.#used = left
+  }
+
+  /** Drops a staging buffer that one long header needed. */
+  #shrink(): void {
+    if (this.#staging.length > stagingLength) this.#staging = Buffer.allocUnsafeSlow(stagingLength)
+  }
+}
+
+/** Bytes from which memory is not shared with other frames, and not filled with zeros. */
+const minSeparate = 1024
+
+const copied = (bytes: Uint8Array): Uint8Array => {
+  if (bytes.length === 0) return empty
+  if (bytes.length < minSeparate) return SmallMemory.copy(bytes)
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
+  copy.set(bytes)
+  return copy
+}

@@ -1,0 +1,169 @@
+/**
+ * Measures models in Python against the same bytes through a bare socket to another Python process:
+ * `node test/python/bench.ts`. Calls of both alternate, so other load of the machine meets both. Only the ratios of one
+ * run count.
+ */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, rmSync } from "node:fs"
+import { connect } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Model, Tensor } from "@nereid/core"
+import { infer } from "@nereid/core/internal/running/CallableModel"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
+import { Python } from "@nereid/python"
+import { Effect, Exit, Layer, Scope } from "effect"
+import { python } from "../fixtures/python.ts"
+
+class Bytes extends Model.Service<Bytes>()("bytes", {
+  inputs: { x: Tensor.UINT8(-1) },
+  outputs: { y: Tensor.UINT8(-1) },
+}) {}
+
+class Texts extends Model.Service<Texts>()("texts", {
+  inputs: { x: Tensor.BYTES(-1) },
+  outputs: { y: Tensor.BYTES(-1) },
+}) {}
+
+type Call = () => Promise<unknown>
+
+const file = (name: string) => join(import.meta.dirname, `models/${name}.py`)
+
+/** A call of a model with this input. */
+const callOf =
+  ({ calls }: RunningModel, tensor: TypedTensor): Call =>
+  () =>
+    Effect.runPromise(infer(calls, { id: "", inputs: [tensor], rows: 1, parameters: {}, deadline: undefined }))
+
+/** A round trip of this many bytes over a bare socket. */
+const echo = async (executable: string, length: number) => {
+  const folder = mkdtempSync(join(tmpdir(), "nereid-bench-"))
+  const path = join(folder, "echo")
+  const child = spawn(executable, [join(import.meta.dirname, "echo.py"), path, String(length)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  })
+  await once(child.stdout, "data")
+  let left = 0
+  let done = () => {}
+  const buffer = Buffer.allocUnsafeSlow(2 ** 20)
+  const socket = connect({
+    path,
+    onread: {
+      buffer,
+      callback: (count) => {
+        left -= count
+        if (left === 0) done()
+        return true
+      },
+    },
+  })
+  await once(socket, "connect")
+  const block = Buffer.alloc(length, 1)
+  const call: Call = () =>
+    new Promise<void>((resolve) => {
+      left = length
+      done = resolve
+      socket.write(block)
+    })
+  const end = () => {
+    socket.destroy()
+    rmSync(folder, { recursive: true })
+  }
+  return { call, end }
+}
+
+const median = (values: ReadonlyArray<number>): number =>
+  values.toSorted((one, next) => one - next)[values.length >> 1] ?? 0
+
+/** Microseconds of one call each, as medians of alternating rounds. */
+const compare = async (
+  calls: ReadonlyArray<Call>,
+  perRound: number,
+  rounds: number,
+): Promise<ReadonlyArray<number>> => {
+  const times = calls.map((): Array<number> => [])
+  for (let round = -2; round < rounds; round++) {
+    for (const [index, call] of calls.entries()) {
+      for (let number = 0; number < perRound; number++) {
+        const startedAt = performance.now()
+        await call()
+        if (round >= 0) times[index]?.push((performance.now() - startedAt) * 1e3)
+      }
+    }
+  }
+  return times.map(median)
+}
+
+const scope = Scope.makeUnsafe()
+
+const run = async (executable: string) => {
+  const build = async <Self>(layer: Layer.Layer<Self, unknown>) =>
+    Effect.runPromise(Effect.orDie(Layer.buildWithScope(layer, scope)))
+  const model = async (options: Omit<Python.LayerOptions, "warmUp" | "responseCache">) => {
+    const context = await build(Python.layer(Bytes, { ...options, python: executable }))
+    return Effect.runPromise(
+      Effect.provideContext(
+        Effect.map(Bytes, ({ model }) => model),
+        context,
+      ),
+    )
+  }
+  const triton = await model({ file: file("identity") })
+  const plain = await model({ file: file("functions"), function: "same" })
+  const none = async () => {}
+  for (const [name, length, perRound, rounds] of [
+    ["64 B", 64, 100, 30],
+    ["64 KB", 64 * 1024, 50, 20],
+    ["600 KB", 600 * 1024, 20, 15],
+    ["10 MB", 10 * 1024 * 1024, 4, 10],
+  ] as const) {
+    const tensor = Tensor.make("UINT8", [length], new Uint8Array(length))
+    const bare = await echo(executable, length)
+    const times = await compare([bare.call, callOf(triton, tensor), callOf(plain, tensor), none], perRound, rounds)
+    const [socket = 0, inModel = 0, inFunction = 0] = times
+    console.log(
+      `${name}: bare socket ${socket.toFixed(0)} µs, model.py ${inModel.toFixed(0)} µs (${ratio(socket, inModel)}), ` +
+        `function ${inFunction.toFixed(0)} µs (${ratio(socket, inFunction)})`,
+    )
+    bare.end()
+  }
+  const texts = await build(Python.layer(Texts, { file: file("identity"), python: executable }))
+  const strings = await Effect.runPromise(
+    Effect.provideContext(
+      Effect.map(Texts, ({ model }) => model),
+      texts,
+    ),
+  )
+  const encoder = new TextEncoder()
+  const words = Tensor.make(
+    "BYTES",
+    [1000],
+    Array.from({ length: 1000 }, (_, index) => encoder.encode(`text ${index}`)),
+  )
+  const [inStrings = 0] = await compare([callOf(strings, words)], 50, 10)
+  console.log(`1,000 strings: model.py ${inStrings.toFixed(0)} µs`)
+
+  const small = Tensor.make("UINT8", [64], new Uint8Array(64))
+  const later = await model({ file: file("functions"), function: "same_later", concurrency: 64 })
+  const call = callOf(later, small)
+  const startedAt = performance.now()
+  let count = 0
+  const caller = async () => {
+    while (performance.now() - startedAt < 3000) {
+      await call()
+      count += 1
+    }
+  }
+  await Promise.all(Array.from({ length: 64 }, caller))
+  const perSecond = count / ((performance.now() - startedAt) / 1000)
+  console.log(`async def of 1 ms, 64 requests under way: ${perSecond.toFixed(0)} requests/s`)
+}
+
+const ratio = (bare: number, other: number): string => `${(bare / other).toFixed(2)} of its rate`
+
+if (python !== undefined) {
+  await run(python)
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+}

@@ -1,0 +1,111 @@
+"""Plain functions, as models of the tests."""
+
+import asyncio
+import os
+import time
+
+import numpy as np
+
+executions = 0
+
+
+def double(x):
+    return x * 2
+
+
+def batch_rows(x):
+    global executions
+    executions += 1
+    return np.full((len(x), 1), len(x), np.int64), np.full((len(x), 1), executions, np.int64)
+
+
+def shout(text):
+    return np.array([[value.upper() + "!" for value in row] for row in text], dtype=object)
+
+
+def wrong_dtype(x):
+    return x.astype(np.float64)
+
+
+def wrong_name(z):
+    return z
+
+
+def wrong_rows(x):
+    return x[:1]
+
+
+def fail(x):
+    raise ValueError(f"no {int(x[0, 0])}")
+
+
+def die(x):
+    if x[0, 0] < 0:
+        os._exit(7)
+    return x
+
+
+def hang(x):
+    while x[0, 0] < 0:
+        time.sleep(0.01)
+    return x
+
+
+def count(x):
+    for number in range(int(x[0, 0])):
+        yield np.array([[number]], np.float32)
+
+
+async def meet(x):
+    """Answers once as many calls are under way as the first value says."""
+    global executions
+    executions += 1
+    while executions < x[0, 0]:
+        await asyncio.sleep(0.001)
+    return x
+
+
+def loud(x):
+    for number in range(10_000):
+        print("line", number)
+    print("x" * 100_000)
+    return x
+
+
+def environment(text):
+    return np.array([[os.environ.get(name, "unset") for name in row] for row in text], dtype=object)
+
+
+def process_id(x):
+    return np.array([os.getpid()], np.int64)
+
+
+def same(x):
+    return x
+
+
+async def same_later(x):
+    await asyncio.sleep(0.001)
+    return x
+
+
+def descriptors(text):
+    """Kinds of the open descriptors of this process."""
+    names = []
+    for number in sorted(map(int, os.listdir("/proc/self/fd"))):
+        try:
+            names.append(os.readlink(f"/proc/self/fd/{number}").split(":")[0])
+        except FileNotFoundError:
+            pass
+    return np.array([[" ".join(names)]], dtype=object)
+
+
+def idle(x):
+    print("pid", os.getpid())
+    return x
+
+
+def busy(x):
+    print("pid", os.getpid())
+    while True:
+        pass
