@@ -82,8 +82,8 @@ class ProcessMetrics {
 
   /** The process has ended. */
   release(): void {
-    for (const number of [...this.#metrics.keys()]) this.#dropMetric(number)
-    for (const number of [...this.#families.keys()]) this.#dropFamily(number)
+    for (const number of this.#metrics.keys()) this.#dropMetric(number)
+    for (const number of this.#families.keys()) this.#dropFamily(number)
   }
 
   #addFamily({ family: number, name, description, kind }: MetricOperation): Applied {
