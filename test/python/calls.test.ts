@@ -4,7 +4,8 @@ import { addSub } from "../fixtures/onnx.ts"
 import { python } from "../fixtures/python.ts"
 import { type Served, serve, text, write } from "./PythonRepository.ts"
 
-const texts = 'input { name: "IN" data_type: TYPE_STRING dims: 1 } output { name: "OUT" data_type: TYPE_STRING dims: 1 }'
+const texts =
+  'input { name: "IN" data_type: TYPE_STRING dims: 1 } output { name: "OUT" data_type: TYPE_STRING dims: 1 }'
 const count = 'input { name: "IN" data_type: TYPE_INT32 dims: 1 } output { name: "OUT" data_type: TYPE_INT32 dims: 1 }'
 const decoupled = "model_transaction_policy { decoupled: true }"
 
@@ -38,7 +39,8 @@ const models = async () => {
     count: { file: "triton_count", config: `${count} ${decoupled}` },
     identity: {
       file: "triton_identity",
-      config: 'input { name: "INPUT0" data_type: TYPE_FP32 dims: -1 } output { name: "OUTPUT0" data_type: TYPE_FP32 dims: -1 }',
+      config:
+        'input { name: "INPUT0" data_type: TYPE_FP32 dims: -1 } output { name: "OUTPUT0" data_type: TYPE_FP32 dims: -1 }',
     },
     codes: { file: "triton_codes", config: texts },
     broken: { file: "triton_life", config: texts.replaceAll("TYPE_STRING", "TYPE_FP32") },
@@ -61,9 +63,9 @@ describe.skipIf(python === undefined)("calls of other models", () => {
     expect(await call('return pb.get_output_tensor_by_name(request_of().exec(), "SUM").as_numpy().tolist()')).toBe(
       "[[11.0, 22.0, 33.0, 44.0]]",
     )
-    expect(await call("return sorted(t.name() for t in request_of(requested_output_names=[]).exec().output_tensors())")).toBe(
-      "['DIFFERENCE', 'SUM']",
-    )
+    expect(
+      await call("return sorted(t.name() for t in request_of(requested_output_names=[]).exec().output_tensors())"),
+    ).toBe("['DIFFERENCE', 'SUM']")
     expect(await call("return len(request_of(model_version=1, request_id='r').exec().output_tensors())")).toBe("1")
     const triple = `x = pb.Tensor("X", np.array([[2]], dtype=np.float32))
 return request_of(model_name="triple", inputs=[x], requested_output_names=["Y"]).exec().output_tensors()[0].as_numpy().tolist()`
@@ -96,10 +98,13 @@ return sum(len(response.output_tensors()) for response in responses)`
   it("fail with an error, which is never an exception", async () => {
     const server = await serve(await models())
     const failure = (expression: string) =>
-      run(server, `${addSubRequest}
+      run(
+        server,
+        `${addSubRequest}
 response = ${expression}
 assert response.has_error() and not response.output_tensors()
-return str(int(response.error().code())) + " " + response.error().message()`)
+return str(int(response.error().code())) + " " + response.error().message()`,
+      )
     expect(await failure('request_of(model_name="unknown").exec()')).toBe(
       "2 Model unknown - Error when running inference: Request for unknown model: 'unknown' is not found",
     )
@@ -189,7 +194,9 @@ class TritonPythonModel:
 
   it("forward sequence flags, a timeout and parameters", async () => {
     const fixture = await models()
-    fixture.write("seen/1/model.py", `import json
+    fixture.write(
+      "seen/1/model.py",
+      `import json
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
@@ -201,7 +208,8 @@ class TritonPythonModel:
             out = pb_utils.Tensor("OUT", np.array([json.dumps(seen)], dtype=np.object_))
             responses.append(pb_utils.InferenceResponse([out], parameters={"p": 1, "q": True, "r": "s"}))
         return responses
-`)
+`,
+    )
     fixture.write("seen/config.pbtxt", `backend: "python" output { name: "OUT" data_type: TYPE_STRING dims: 1 }`)
     const server = await serve(fixture)
     const seen = `response = pb.InferenceRequest(model_name="seen", inputs=[], requested_output_names=[], request_id="id",
@@ -220,7 +228,9 @@ describe.skipIf(python === undefined)("loading of other models", () => {
     const call = (code: string) => run(server, code)
     expect(await call('return pb.is_model_ready("bls")')).toBe("True")
     expect(await call('pb.load_model("add_sub")\nreturn pb.is_model_ready("add_sub", "1")')).toBe("True")
-    expect(await call('pb.load_model("add_sub", config=json.dumps({"backend": "onnxruntime", "max_batch_size": 2}))')).toBe("None")
+    expect(
+      await call('pb.load_model("add_sub", config=json.dumps({"backend": "onnxruntime", "max_batch_size": 2}))'),
+    ).toBe("None")
     expect(await server.config("add_sub")).toMatchObject({ max_batch_size: 2 })
     const content = Buffer.from(addSub("FP32", ["n", 4])).toString("hex")
     const files = `files = {"file:1/model.onnx": bytes.fromhex("${content}")}
@@ -235,20 +245,27 @@ return pb.is_model_ready(model_name="add_sub")`
     ${code}
 except pb.TritonModelException as error:
     return str(error)`)
-    expect(await failure('pb.load_model("unknown")')).toMatch(/^Failed to load model: failed to load 'unknown', failed to poll/)
+    expect(await failure('pb.load_model("unknown")')).toMatch(
+      /^Failed to load model: failed to load 'unknown', failed to poll/,
+    )
     expect(await failure('pb.is_model_ready("unknown")')).toMatch(
       /^Failed to check model readiness: Request for unknown model: 'unknown' is not found/,
     )
-    expect(await failure('pb.load_model("add_sub", files={"file:1/model.onnx": b""})')).toMatch(/^Failed to load model: /)
+    expect(await failure('pb.load_model("add_sub", files={"file:1/model.onnx": b""})')).toMatch(
+      /^Failed to load model: /,
+    )
   })
 
   it("are refused unless clients control the loads", async () => {
     const server = await serve(await models())
     const refused = (code: string) =>
-      run(server, `try:
+      run(
+        server,
+        `try:
     ${code}
 except pb.TritonModelException as error:
-    return str(error)`)
+    return str(error)`,
+      )
     const reason = "explicit model load / unload is not allowed if polling is enabled"
     expect(await refused('pb.load_model("add_sub")')).toBe(`Failed to load model: ${reason}`)
     expect(await refused('pb.unload_model("add_sub")')).toBe(`Failed to unload model: ${reason}`)

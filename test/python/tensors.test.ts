@@ -4,7 +4,13 @@ import { python } from "../fixtures/python.ts"
 import { code, numbers, serve, text, write } from "./PythonRepository.ts"
 
 const pair = (kind: string, dims: string) =>
-  [0, 1].map((index) => ["input", "output"].map((side) => `${side} { name: "${side.toUpperCase()}${index}" data_type: ${kind} dims: ${dims} }`).join("\n")).join("\n")
+  [0, 1]
+    .map((index) =>
+      ["input", "output"]
+        .map((side) => `${side} { name: "${side.toUpperCase()}${index}" data_type: ${kind} dims: ${dims} }`)
+        .join("\n"),
+    )
+    .join("\n")
 
 const identity = (kind: string, dims: string, more = "") => ({
   file: "triton_identity",
@@ -29,7 +35,8 @@ describe.skipIf(python === undefined)("tensors of models in Python", () => {
       strings: identity("TYPE_STRING", "-1"),
       bf16: {
         file: "triton_bf16",
-        config: 'input { name: "INPUT0" data_type: TYPE_BF16 dims: 2 } output { name: "OUTPUT0" data_type: TYPE_BF16 dims: 2 }',
+        config:
+          'input { name: "INPUT0" data_type: TYPE_BF16 dims: 2 } output { name: "OUTPUT0" data_type: TYPE_BF16 dims: 2 }',
       },
     })
     const { infer, rpc } = await serve(fixture)
@@ -72,7 +79,10 @@ describe.skipIf(python === undefined)("tensors of models in Python", () => {
     const { infer } = await serve(fixture)
     const sums = await Promise.all(
       [["INPUT0"], ["INPUT1"], ["INPUT0", "INPUT1"], []].map((names) =>
-        infer("optional", names.map((name) => numbers(name, "INT32", [1], [10]))),
+        infer(
+          "optional",
+          names.map((name) => numbers(name, "INT32", [1], [10])),
+        ),
       ),
     )
     expect(sums.map(({ outputs }) => outputs?.[0]?.data)).toEqual([[15], [15], [20], [10]])
@@ -85,8 +95,14 @@ describe.skipIf(python === undefined)("tensors of models in Python", () => {
     const { infer } = await serve(await write({ views: { file: "triton_views", config } }))
     const { outputs } = await infer("views", [numbers("IN", "INT32", [2, 4], [0, 2, 3, 4, 5, 6, 7, 8])])
     expect(outputs?.map(({ shape, data }) => [shape, data])).toEqual([
-      [[4, 2], [1, 5, 2, 6, 3, 7, 4, 8]],
-      [[2, 2], [1, 3, 5, 7]],
+      [
+        [4, 2],
+        [1, 5, 2, 6, 3, 7, 4, 8],
+      ],
+      [
+        [2, 2],
+        [1, 3, 5, 7],
+      ],
       [[8], [1, 2, 3, 4, 5, 6, 7, 8]],
     ])
   })

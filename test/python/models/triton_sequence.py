@@ -14,6 +14,11 @@ class TritonPythonModel:
             def read(name):
                 return pb.get_input_tensor_by_name(request, name).as_numpy().reshape(-1)[0]
 
+            if not read("READY"):
+                # A slot without a request.
+                empty = np.zeros([1, 3], dtype=np.int32)
+                responses.append(pb.InferenceResponse([pb.Tensor("OUT", empty)]))
+                continue
             identifier = int(read("CORRID"))
             assert identifier == request.correlation_id(), request.correlation_id()
             start, end = int(read("START")), int(read("END"))
