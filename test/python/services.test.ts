@@ -77,7 +77,7 @@ describe.skipIf(python === undefined)("readiness of models in Python", () => {
     const both = async () => [await isReady("ready"), (await rpc.modelReady({ name: "ready" })).ready]
     expect(await both()).toEqual([true, true])
     const reasons = {
-      false: "Model 'ready_0_0' is not ready (user-defined check failed).",
+      false: "is not ready (user-defined check failed).",
       raise: "is_ready has failed",
       text: "is_ready() must return a boolean value",
     }
@@ -188,6 +188,6 @@ describe.skipIf(python === undefined)("environments of models in Python", () => 
     const [onnx, sync] = await index()
     expect(onnx?.state).toBe("READY")
     expect(sync?.reason).toContain("no-such-python")
-    expect((await failureOf(rpc.modelInfer({ modelName: "sync" }))).message).toContain("is not at ready state")
+    expect((await failureOf(rpc.modelInfer({ modelName: "sync" }))).message).toContain("has no available versions")
   })
 })
