@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { model, node, value } from "./fixtures/onnx.ts"
 import { python } from "./fixtures/python.ts"
 import { Guide } from "./Guide.ts"
-import { hasCurl, nereid, root, shell } from "./Program.ts"
+import { hasCurl, nereid, nereidWith, root, shell } from "./Program.ts"
 
 const path = "docs/guides/migrating-a-triton-repository.md"
 const text = readFileSync(join(root, path), "utf8")
@@ -34,10 +34,10 @@ const states = (output: string) =>
 const [, curl = "", answer = ""] = /^(curl -s localhost:8000\S+ \\\n.*)\n# (.*)$/m.exec(text) ?? []
 
 it.skipIf(python === undefined || !hasCurl)("1 and 2: the repository as it is, also with a model.ts", async () => {
-  process.env["NEREID_PYTHON"] = python
-  const { output } = await nereid("check", `--model-repository=${models}`).ended
+  const variables = { NEREID_PYTHON: python }
+  const { output } = await nereidWith(variables, "check", `--model-repository=${models}`).ended
   expect(output).toMatch(/\nok +Python +.*scale/)
-  await using server = nereid("serve", `--model-repository=${models}`, ...ports)
+  await using server = nereidWith(variables, "serve", `--model-repository=${models}`, ...ports)
   const [, port = ""] = await server.match(/HTTPService at [^\s"]*:(\d+)/)
   await server.match(/^pipeline +\S+ +READY/m)
   expect(states(server.output)).toEqual({ net: "READY", scale: "READY", pipeline: "READY" })
@@ -45,8 +45,8 @@ it.skipIf(python === undefined || !hasCurl)("1 and 2: the repository as it is, a
 })
 
 it("1: without Python, all other models are served", async () => {
-  process.env["NEREID_PYTHON"] = join(models, "no-python")
-  await using server = nereid("serve", `--model-repository=${models}`, "--exit-on-error=false", ...ports)
+  const variables = { NEREID_PYTHON: join(models, "no-python") }
+  await using server = nereidWith(variables, "serve", `--model-repository=${models}`, "--exit-on-error=false", ...ports)
   await server.match(/HTTPService at/)
   expect(states(server.output)).toEqual({ net: "READY", scale: "UNAVAILABLE", pipeline: "UNAVAILABLE" })
   expect(server.output).toContain(join(models, "no-python"))
