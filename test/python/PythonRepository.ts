@@ -3,21 +3,18 @@
  * gRPC. Used where there is a Python with numpy.
  */
 import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf"
-import { type Client, ConnectError, createClient } from "@connectrpc/connect"
-import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node"
-import {
-  GRPCInferenceService,
-  type ModelInferRequestSchema,
-  type ModelStreamInferResponseSchema,
-} from "@nereid/protocol/grpc_service"
+import type { ModelInferRequestSchema, ModelStreamInferResponseSchema } from "@nereid/protocol/grpc_service"
 import { Repository } from "@nereid/repository"
 import { Server } from "@nereid/server"
 import { Effect, Exit, Scope } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { onTestFinished } from "vitest"
+import * as GrpcClient from "../../packages/server/src/grpc/GrpcClient.fixture.ts"
 import { repository, type RepositoryFixture } from "../fixtures/repository.ts"
 import { python } from "../fixtures/python.ts"
+
+export { failureOf } from "../../packages/server/src/grpc/GrpcClient.fixture.ts"
 
 const anywhere = { host: "127.0.0.1", port: 0 } as const
 
@@ -99,13 +96,8 @@ export const serve = async (fixture: RepositoryFixture, options: Partial<Reposit
     const { status, body } = await request(`models/${model}/infer`, { inputs, ...more })
     return { status, ...(body as JsonResponse) }
   }
-  const authority = `http://127.0.0.1:${server.grpc.port}`
-  const sessions = new Http2SessionManager(authority)
-  onTestFinished(() => sessions.abort())
-  const rpc: Client<typeof GRPCInferenceService> = createClient(
-    GRPCInferenceService,
-    createGrpcTransport({ baseUrl: authority, sessionManager: sessions }),
-  )
+  const { rpc, close } = GrpcClient.connect(`http://127.0.0.1:${server.grpc.port}`)
+  onTestFinished(close)
   return {
     server,
     stop,
@@ -134,17 +126,6 @@ export type Served = Awaited<ReturnType<typeof serve>>
 
 const sent = async function* (requests: ReadonlyArray<InferRequest>) {
   yield* requests
-}
-
-/** The code and the message of a failed RPC. */
-export const failureOf = async (call: Promise<unknown>): Promise<{ code: number; message: string }> => {
-  try {
-    await call
-  } catch (error) {
-    if (error instanceof ConnectError) return { code: error.code, message: error.rawMessage }
-    throw error
-  }
-  throw new Error("the call succeeded")
 }
 
 export const text = (name: string, ...data: ReadonlyArray<string>): JsonTensor => ({

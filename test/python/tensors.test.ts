@@ -66,7 +66,7 @@ describe.skipIf(python === undefined)("tensors of models in Python", () => {
     expect(await statistics("identity_uint8")).toMatchObject({ execution_count: 1, inference_count: 8 })
   })
 
-  it("an absent optional input is None", async () => {
+  it("an absent optional input is nothing", async () => {
     const config = [0, 1]
       .map((index) => `input { name: "INPUT${index}" data_type: TYPE_INT32 dims: 1 optional: true }`)
       .join("\n")

@@ -11,7 +11,7 @@ import * as FlagKind from "./FlagKind.ts"
 type BackendSetting =
   | { readonly defaultMaxBatchSize: number }
   | { readonly idleTimeout: `${number} seconds` }
-  | { readonly python: Repository.PythonOptions }
+  | { readonly python: { readonly callThreads: number } | { readonly inheritEnv: ReadonlyArray<string> } }
   | { readonly foreign: string }
 
 const parseBackendSetting: FlagKind.Parse<BackendSetting> = (text) => {
@@ -119,7 +119,7 @@ export const flags = {
     {
       takes: "backend,setting=value",
       description:
-        "onnxruntime,default-max-batch-size: rows per batch of models without one; onnxruntime,idle-timeout: seconds until idle models free their threads; python,thread-pool-size: calls of other models at once, by one process (default 32); python,inherited-variables: environment variables of the processes; repeatable",
+        "Settings onnxruntime: default-max-batch-size, idle-timeout in seconds; python: thread-pool-size for calls of models, inherited-variables; repeatable",
     },
     parseBackendSetting,
   ),

@@ -11,7 +11,7 @@ import type { VersionFiles } from "../plan/VersionPlan.ts"
 import * as PythonParameters from "./PythonParameters.ts"
 import type { PythonOptions } from "../plan/PythonServer.ts"
 
-/** What each process of the version is started with. */
+/** Options of each process of the version. */
 export type PythonSource = Pick<
   ProcessOptions,
   "model" | "source" | "python" | "environment" | "maxBatchSize" | "concurrency" | "callThreads" | "limits"

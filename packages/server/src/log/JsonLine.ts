@@ -4,7 +4,8 @@
  *   {"time":"2026-11-21T04:29:49.123Z","level":"WARN","message":"slow","pid":4242,"fiber":12,"model":"m"}
  *
  * Log annotations are members too. `model` and `request_id` are those of the request that a handler executes, or of the
- * call that the line describes. `source` is the file and line of a model's code. `cause` is text. `trace_id` and `span_id` are those of the current span.
+ * call that the line describes. `source` is the file and line of a model's code. `cause` is text. `trace_id` and
+ * `span_id` are those of the current span.
  */
 import { Caller } from "@nereid/core/internal/call/Caller"
 import { LogSource } from "@nereid/core/internal/running/LogSource"
