@@ -100,3 +100,7 @@ export const freePort = () =>
 export const command = "packages/cli/src/main.ts"
 
 export const nereid = (...args: ReadonlyArray<string>) => new Program([command, ...args])
+
+/** The same, with additional environment variables. */
+export const nereidWith = (variables: NodeJS.ProcessEnv, ...args: ReadonlyArray<string>) =>
+  new Program([command, ...args], variables)

@@ -22,7 +22,7 @@ import {
 
 const root = join(import.meta.dirname, "..")
 
-/** protocol → core → {{onnx, worker} → repository, image, python, server, client, bench} → cli; create-nereid → cli */
+/** protocol → core → {{onnx, worker, python} → repository, image, server, client, bench} → cli; create-nereid → cli */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   protocol: [],
   core: ["protocol"],
@@ -30,12 +30,12 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   worker: ["core"],
   image: ["core"],
   python: ["core", "protocol"],
-  repository: ["core", "protocol", "onnx", "worker"],
+  repository: ["core", "protocol", "onnx", "worker", "python"],
   server: ["core", "protocol", "dashboard"],
   client: ["core", "protocol"],
   bench: ["core", "protocol"],
   "create-nereid": [],
-  cli: ["core", "protocol", "onnx", "repository", "server", "client", "bench", "create-nereid"],
+  cli: ["core", "protocol", "onnx", "python", "repository", "server", "client", "bench", "create-nereid"],
 }
 
 /** The folders of each package, the lowest first: a file imports only from its own folder and from those before it. */
@@ -100,7 +100,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
   onnx: ["file", "."],
   python: ["wire", "environment", "process", "."],
   client: ["channel", "grpc", "http", "replicas", "remote", "inspection", "."],
-  repository: ["directory", "config", "plan", "onnx", "script", "ensemble", "catalogue", "export", "."],
+  repository: ["directory", "config", "plan", "onnx", "script", "python", "ensemble", "catalogue", "export", "."],
   bench: ["target", "request", "http2", "grpc", "http1", "benchmark", "load", "report", "."],
   protocol: [
     "gen/grpc/health/v1",

@@ -1,10 +1,11 @@
 /** The steps of the guide on migrating a repository: the servers of its commands, on the files of its blocks. */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { model, node, value } from "./fixtures/onnx.ts"
+import { python } from "./fixtures/python.ts"
 import { Guide } from "./Guide.ts"
-import { hasCurl, nereid, root, shell } from "./Program.ts"
+import { hasCurl, nereid, nereidWith, root, shell } from "./Program.ts"
 
 const path = "docs/guides/migrating-a-triton-repository.md"
 const text = readFileSync(join(root, path), "utf8")
@@ -29,22 +30,26 @@ beforeAll(() => {
 const states = (output: string) =>
   Object.fromEntries([...output.matchAll(/^(\w+) +\S+ +(READY|UNAVAILABLE)/gm)].map(([, name, state]) => [name, state]))
 
-it("1: the repository as it is; the server says what to change", async () => {
-  const script = join(models, "scale/1/model.ts")
-  renameSync(script, `${script}.later`)
-  await using server = nereid("serve", `--model-repository=${models}`, "--exit-on-error=false", ...ports)
-  await server.match(/HTTPService at/)
-  const [reason = ""] = /^scale version 1 is UNAVAILABLE: .*$/m.exec(text) ?? []
-  expect(reason).not.toBe("")
-  expect(server.output).toContain(reason)
-  expect(states(server.output)).toEqual({ net: "READY", scale: "UNAVAILABLE", pipeline: "UNAVAILABLE" })
-  renameSync(`${script}.later`, script)
+/** The first request of the guide and its response. */
+const [, curl = "", answer = ""] = /^(curl -s localhost:8000\S+ \\\n.*)\n# (.*)$/m.exec(text) ?? []
+
+it.skipIf(python === undefined || !hasCurl)("1 and 2: the repository as it is, also with a model.ts", async () => {
+  const variables = { NEREID_PYTHON: python }
+  const { output } = await nereidWith(variables, "check", `--model-repository=${models}`).ended
+  expect(output).toMatch(/\nok +Python +.*scale/)
+  await using server = nereidWith(variables, "serve", `--model-repository=${models}`, ...ports)
+  const [, port = ""] = await server.match(/HTTPService at [^\s"]*:(\d+)/)
+  await server.match(/^pipeline +\S+ +READY/m)
+  expect(states(server.output)).toEqual({ net: "READY", scale: "READY", pipeline: "READY" })
+  expect(await shell(curl.replace("localhost:8000", `127.0.0.1:${port}`))).toBe(answer)
 })
 
-it("2: with a model.ts, and the same configuration, the server names the line", async () => {
-  const { output, code } = await nereid("serve", `--model-repository=${models}`, ...ports).ended
-  expect(code).toBe(1)
-  expect(output).toContain(`to run model.ts, write backend: "nereid" instead of backend: "python" in config.pbtxt`)
+it("1: without Python, all other models are served", async () => {
+  const variables = { NEREID_PYTHON: join(models, "no-python") }
+  await using server = nereidWith(variables, "serve", `--model-repository=${models}`, "--exit-on-error=false", ...ports)
+  await server.match(/HTTPService at/)
+  expect(states(server.output)).toEqual({ net: "READY", scale: "UNAVAILABLE", pipeline: "UNAVAILABLE" })
+  expect(server.output).toContain(join(models, "no-python"))
 })
 
 it.skipIf(!hasCurl)("3 and 4: with that line, all are ready, and answer as the guide says", async () => {
@@ -57,7 +62,6 @@ it.skipIf(!hasCurl)("3 and 4: with that line, all are ready, and answer as the g
   const [, port = ""] = await server.match(/HTTPService at [^\s"]*:(\d+)/)
   await server.match(/^pipeline +\S+ +READY/m)
   expect(states(server.output)).toEqual({ net: "READY", scale: "READY", pipeline: "READY" })
-  const [, curl = "", answer = ""] = /^(curl -s localhost:8000\S+ \\\n.*)\n# (.*)$/m.exec(text) ?? []
   expect(await shell(curl.replace("localhost:8000", `127.0.0.1:${port}`))).toBe(answer)
   // 1e39 is infinite as FP32.
   const refused = curl.replace("localhost:8000", `127.0.0.1:${port}`).replace("[3,4]", "[3,1e39]")

@@ -159,7 +159,7 @@ const wire = {
   "A11.platform.pair": "a platform of another backend is refused",
   "A11.platform.neither": "without a model file one of them must be there",
   "A11.platform.absent": "a backend that is not here is refused",
-  "A11.platform.python": "model.py is refused, with what there is in its place",
+  "A11.platform.python": "a model of the Python backend without its file is unavailable",
   "A11.max-batch-size": "max_batch_size is the most rows of a request",
   "A11.max-batch-size.zero": "0 is no batch dimension",
   "A11.max-batch-size.negative": "a negative one is refused",

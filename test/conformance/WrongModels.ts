@@ -73,9 +73,9 @@ export const wrongModels: Readonly<Record<string, BrokenModel>> = {
     proves: ["A6.version.none"],
   },
   in_python: {
-    config: "",
-    files: { "1/model.py": "" },
-    reason: "this server has no Python backend: rewrite model.py as model.ts",
+    config: 'backend: "python"',
+    files: { "1/other.py": "" },
+    reason: "Failed to preinitialize Python stub: Python model file not found in '",
     proves: ["A11.platform.python"],
   },
   no_onnx: {

@@ -1,5 +1,5 @@
 /** `nereid check`: checks that this machine can run a server. Bug reports should include its output. */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { Command } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import * as CheckReport from "./check/CheckReport.ts"
@@ -7,10 +7,21 @@ import * as FlagKind from "./flags/FlagKind.ts"
 
 export const check = Command.make(
   "check",
-  { json: FlagKind.present("json", "Print the report as one JSON document; takes no value") },
-  ({ json }) => Effect.promise(() => CheckReport.print(packageJson, json)),
+  {
+    json: FlagKind.present("json", "Print the report as one JSON document; takes no value"),
+    repositories: FlagKind.collected(
+      "model-repository",
+      {
+        takes: "path",
+        description: "Model repository whose models in Python are checked: which Python each would use; repeatable",
+        aliases: ["model-store"],
+      },
+      Result.succeed,
+    ),
+  },
+  ({ json, repositories }) => Effect.promise(() => CheckReport.print(packageJson, json, repositories)),
 ).pipe(
   Command.withDescription(
-    "Check that this machine can run a server: Node, ONNX Runtime, free ports, and a test model over HTTP and gRPC",
+    "Check that this machine can run a server: Node, ONNX Runtime, Python, free ports, and a test model over HTTP and gRPC",
   ),
 )

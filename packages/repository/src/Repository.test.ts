@@ -196,8 +196,8 @@ describe("at the start", () => {
       fixture.adding("shape", 1, 1, "max_batch_size: 2 input { name: 'X' data_type: TYPE_FP32 dims: 7 }")
       fixture.write("broken/1/model.onnx", "no model")
       fixture.write("empty/1/readme.txt", "nothing here")
-      fixture.write("python/1/model.py", "")
-      fixture.write("rewritten/1/model.py", "")
+      fixture.write("python/1/other.py", "")
+      fixture.write("python/config.pbtxt", 'backend: "python"')
       fixture.write("rewritten/1/model.ts", "export default {}")
       fixture.write("rewritten/config.pbtxt", 'backend: "python"')
       fixture.write("none/config.pbtxt", 'backend: "onnxruntime"')
@@ -213,10 +213,9 @@ describe("at the start", () => {
         broken: expect.stringMatching(/^UNAVAILABLE: .*model\.onnx is not an ONNX model/),
         empty:
           "UNAVAILABLE: Invalid model name: Could not determine backend for model 'empty' with no backend in model configuration. Expected model name of the form 'model.<backend_name>'.",
-        python:
-          'UNAVAILABLE: Invalid argument: this server has no Python backend: rewrite model.py as model.ts; if config.pbtxt has backend: "python", write backend: "nereid" instead',
+        python: `UNAVAILABLE: Internal: Failed to preinitialize Python stub: Python model file not found in '${fixture.path}/python/1/model.py'`,
         rewritten:
-          'UNAVAILABLE: Invalid argument: this server has no Python backend: to run model.ts, write backend: "nereid" instead of backend: "python" in config.pbtxt',
+          'UNAVAILABLE: Invalid argument: to run model.ts, write backend: "nereid" instead of backend: "python" in config.pbtxt',
         none: "UNAVAILABLE: at least one version must be available under the version policy of model 'none'",
         absent: `UNAVAILABLE: Internal: unable to find '${fixture.path}/absent/1/model.onnx'`,
       })

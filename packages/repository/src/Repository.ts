@@ -20,6 +20,9 @@ import { Catalogue } from "./catalogue/Catalogue.ts"
 import * as AbandonedDirectories from "./directory/AbandonedDirectories.ts"
 import type { LoadFailure } from "./directory/LoadFailure.ts"
 import * as ModelName from "./directory/ModelName.ts"
+import type { PythonOptions } from "./plan/PythonServer.ts"
+
+export type { PythonOptions } from "./plan/PythonServer.ts"
 
 /** Directories of models, and how their models are loaded. */
 export interface Options {
@@ -59,6 +62,8 @@ export interface Options {
    * of their own directory. Requests for a name that several loaded models have are refused. Default false.
    */
   readonly namespaces?: boolean
+  /** Settings of models in Python. */
+  readonly python?: PythonOptions
   /**
    * Name under which a directory is served that is a model itself: that holds an ONNX file, a `config.pbtxt`, or
    * versions only. Default: each subdirectory is a model.
@@ -95,6 +100,9 @@ export const open = (options: Options): Open => {
         Effect.sync(() => store.onChange(catalogue.review)),
         (stop) => Effect.sync(stop),
       )
+      if (control === "explicit") {
+        catalogue.control = yield* controlOf(catalogue, (name) => (inCode.has(name) ? store.versions(name) : []))
+      }
       const scanned = yield* Effect.result(catalogue.scan)
       if (Result.isFailure(scanned)) {
         const { message } = scanned.failure
@@ -120,10 +128,7 @@ export const open = (options: Options): Open => {
         isLive: () => true,
         isReady: () => catalogue.isReady(),
         mode: control,
-        control:
-          control === "explicit"
-            ? yield* controlOf(catalogue, (name) => (inCode.has(name) ? store.versions(name) : []))
-            : undefined,
+        control: catalogue.control,
       }
       return opened
     })

@@ -8,8 +8,12 @@ interface Manifest {
 }
 
 /** `manifest` is that of the command's package. */
-export const print = async ({ version, engines }: Manifest, json: boolean): Promise<void> => {
-  const report = Finding.report(version, await Checks.all(engines.node))
+export const print = async (
+  { version, engines }: Manifest,
+  json: boolean,
+  repositories: ReadonlyArray<string> = [],
+): Promise<void> => {
+  const report = Finding.report(version, await Checks.all(engines.node, repositories))
   console.log(json ? JSON.stringify(report, null, 2) : Finding.text(report))
   if (report.ok) return
   process.exitCode = 1

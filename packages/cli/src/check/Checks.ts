@@ -13,8 +13,14 @@ const timeout = 20_000
 /** Default ports of `nereid serve`, by flag. */
 const ports = { "http-port": 8000, "grpc-port": 8001, "metrics-port": 8002 }
 
-/** `neededNode` is a range as in `engines` of a package. Never rejects. */
-export const all = async (neededNode: string): Promise<ReadonlyArray<Finding>> => {
+/**
+ * `neededNode` is a range as in `engines` of a package; `repositories` are directories whose models are checked. Never
+ * rejects.
+ */
+export const all = async (
+  neededNode: string,
+  repositories: ReadonlyArray<string> = [],
+): Promise<ReadonlyArray<Finding>> => {
   const { version } = process
   const supported = isSupported(version.slice(1), neededNode)
   return [
@@ -22,9 +28,12 @@ export const all = async (neededNode: string): Promise<ReadonlyArray<Finding>> =
     Machine.machine(),
     ...(await attempt("ports", async () => [await Machine.ports(ports)])),
     ...(await attempt("ONNX Runtime", async () => [await Machine.onnxRuntime()])),
+    ...(supported ? await attempt("Python", () => python(repositories)) : []),
     ...(supported ? await attempt("server", server) : [untried]),
   ]
 }
+
+const python = async (repositories: ReadonlyArray<string>) => (await import("./PythonCheck.ts")).check(repositories)
 
 const server = async () => (await import("./Loopback.ts")).check(timeout / 2)
 

@@ -51,6 +51,10 @@ it.effect.each([
   ["--model-repository=/a --backend-config=default-max-batch-size=0", { defaultMaxBatchSize: 0 }],
   ["--model-repository=/a --backend-config=onnxruntime,idle-timeout=60", { idleTimeout: "60 seconds" }],
   ["--model-store=/mnt/models --single-model=flowers", { directories: ["/mnt/models"], singleModel: "flowers" }],
+  [
+    "--model-repository=/a --backend-config=python,thread-pool-size=8 --backend-config=python,inherited-variables=A,B_*",
+    { python: { callThreads: 8, inheritEnv: ["A", "B_*"] } },
+  ],
   ["--exit-on-error=false", undefined],
 ] as const)("%s", ([line, expected]) =>
   Effect.gen(function* () {
@@ -78,7 +82,9 @@ it.effect.each([
       ] as const,
   ),
   ["--backend-config=onnxruntime,default-max-batchsize=4", "Expected: onnxruntime,default-max-batch-size=4"],
-  ["--backend-config=python", "Expected: onnxruntime,default-max-batch-size=4"],
+  ["--backend-config=python", "Expected: python,thread-pool-size=32"],
+  ["--backend-config=python,thread-pool-size=0", "Expected: an integer from 1 to 10000"],
+  ["--backend-config=python,shm-default-byte-size=4096", "Expected: an integer of at least 1048576"],
   ["--backend-config=onnxruntime,idle-timeout=1h", "Expected: an integer from 0 to 86400"],
   ["--backend-config=onnxruntime,default-max-batch-size=-1", "Expected: an integer from 0 to 2147483647"],
 ] as const)("%s is refused", ([line, message]) =>

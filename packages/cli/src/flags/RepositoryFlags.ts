@@ -7,14 +7,16 @@ import { Effect, Result } from "effect"
 import { CliError, type Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 
-/** Setting of `--backend-config`: an option of the one backend, or the text of a foreign setting. */
+/** Setting of `--backend-config`: an option of a backend, or the text of a setting without an effect. */
 type BackendSetting =
   | { readonly defaultMaxBatchSize: number }
   | { readonly idleTimeout: `${number} seconds` }
+  | { readonly python: { readonly callThreads: number } | { readonly inheritEnv: ReadonlyArray<string> } }
   | { readonly foreign: string }
 
 const parseBackendSetting: FlagKind.Parse<BackendSetting> = (text) => {
   const [, backend = "", setting = "", value = ""] = /^(?:([^,=]*),)?([^,=]+)=(.*)$/.exec(text) ?? []
+  if (backend === "python" || /^python(?:,|$)/.test(text)) return parsePythonSetting(text, setting, value)
   if (backend !== "" && backend !== "onnxruntime") return Result.succeed({ foreign: text })
   if (setting === "default-max-batch-size") {
     const parsed = FlagKind.parseInteger({ minimum: 0, maximum: 2 ** 31 - 1 })(value)
@@ -25,6 +27,39 @@ const parseBackendSetting: FlagKind.Parse<BackendSetting> = (text) => {
     return Result.map(parsed, (seconds) => ({ idleTimeout: `${seconds} seconds` }))
   }
   return Result.fail("onnxruntime,default-max-batch-size=4 or onnxruntime,idle-timeout=60")
+}
+
+const parsePythonSetting = (text: string, setting: string, value: string): Result.Result<BackendSetting, string> => {
+  if (setting === "thread-pool-size") {
+    const parsed = FlagKind.parseInteger({ minimum: 1, maximum: 10_000 })(value)
+    return Result.map(parsed, (callThreads) => ({ python: { callThreads } }))
+  }
+  if (setting === "inherited-variables") {
+    const inheritEnv = value.split(",").filter((name) => name !== "")
+    return Result.succeed({ python: { inheritEnv } })
+  }
+  // Triton's settings of its shared memory, and of a timeout that it does not use. No process has these here.
+  const minimum = sharedMemorySettings.get(setting)
+  if (minimum !== undefined) {
+    const parsed = FlagKind.parseInteger({ minimum })(value)
+    return Result.map(parsed, () => ({ foreign: text }))
+  }
+  if (setting === "shm-region-prefix-name") return Result.succeed({ foreign: text })
+  return Result.fail("python,thread-pool-size=32 or python,inherited-variables=NAME,NAME")
+}
+
+/** Their minimum values. */
+const sharedMemorySettings: ReadonlyMap<string, number> = new Map([
+  ["shm-default-byte-size", 1024 * 1024],
+  ["shm-growth-byte-size", 1024 * 1024],
+  ["shm_message_queue_size", 1],
+  ["stub-timeout-seconds", 1],
+])
+
+/** The settings of models in Python; each is a part of them. */
+const pythonOptions = (settings: ReadonlyArray<BackendSetting>): Pick<Repository.Options, "python"> => {
+  const given = settings.flatMap((setting) => ("python" in setting ? [setting.python] : []))
+  return given.length === 0 ? {} : { python: Object.assign({}, ...given) }
 }
 
 export const flags = {
@@ -82,9 +117,9 @@ export const flags = {
   backendConfig: FlagKind.collected(
     "backend-config",
     {
-      takes: "onnxruntime,setting=value",
+      takes: "backend,setting=value",
       description:
-        "Setting default-max-batch-size: rows per batch of models without one; setting idle-timeout: seconds until idle models free their threads",
+        "Settings onnxruntime: default-max-batch-size, idle-timeout in seconds; python: thread-pool-size for calls of models, inherited-variables; repeatable",
     },
     parseBackendSetting,
   ),
@@ -139,7 +174,8 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
     ...(configName === undefined ? {} : { configName }),
     ...(values.singleModel === undefined ? {} : { singleModel: values.singleModel }),
     autoComplete: !values.noAutoComplete && values.strictConfig !== true,
-    ...Object.assign({}, ...backendConfig.filter((setting) => !("foreign" in setting))),
+    ...Object.assign({}, ...backendConfig.filter((setting) => !("foreign" in setting || "python" in setting))),
+    ...pythonOptions(backendConfig),
     partialModelLoad: values.partialModelLoad,
     namespaces: values.namespaces,
     exitOnError: values.exitOnError,

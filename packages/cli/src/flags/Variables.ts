@@ -27,6 +27,9 @@ export const Variables = Context.Reference<Environment>("@nereid/cli/Variables",
 
 const prefix = "NEREID_"
 
+/** Variables of the libraries, which are no flags: the interpreter of models in Python. */
+const others: ReadonlySet<string> = new Set(["NEREID_PYTHON"])
+
 /** The name of a flag's variable. */
 export const nameOf = (flag: string): string => prefix + flag.toUpperCase().replaceAll("-", "_")
 
@@ -39,7 +42,7 @@ export const read = (flags: unknown, environment: Readonly<Record<string, string
   for (const entry of entries.toSorted((one, other) => (one.number ?? -1) - (other.number ?? -1))) {
     const { name, value, flag } = entry
     // An empty variable counts as unset, because Compose files write unset variables that way.
-    if (!name.startsWith(prefix) || value === "" || isServiceLink(name, value)) continue
+    if (!name.startsWith(prefix) || value === "" || others.has(name) || isServiceLink(name, value)) continue
     if (flag !== undefined) given.set(flag, [...(given.get(flag) ?? []), entry])
     else unknown.push(unknownVariable(name, [...known.keys()]))
   }

@@ -30,8 +30,14 @@ const labelName = /^[a-zA-Z_][a-zA-Z0-9_]*$/
 /** Added to every series, or Prometheus' own. */
 const reserved = new Set(["model", "version", "le", "quantile"])
 
-/** @throws TypeError if Prometheus does not allow a name, or if there may be too many series */
-export const check = ({ name, labels, boundaries, kind }: FamilySpec): void => {
+/**
+ * `reservedLabels`: names that no label may have.
+ * @throws TypeError if Prometheus does not allow a name, or if there may be too many series
+ */
+export const check = (
+  { name, labels, boundaries, kind }: FamilySpec,
+  reservedLabels: ReadonlySet<string> = reserved,
+): void => {
   const wrong = (text: string) => new TypeError(`Metric ${JSON.stringify(name)}: ${text}.`)
   if (!metricName.test(name))
     throw wrong("a name consists of letters, digits, _ and :, and does not begin with a digit")
@@ -43,7 +49,7 @@ export const check = ({ name, labels, boundaries, kind }: FamilySpec): void => {
         `${JSON.stringify(label)} is not a valid label: a label consists of letters, digits and _, and does not begin with a digit`,
       )
     }
-    if (reserved.has(label)) throw wrong(`the label ${label} is reserved`)
+    if (reservedLabels.has(label)) throw wrong(`the label ${label} is reserved`)
     const count = typeof values === "number" ? values : values.length
     if (!Number.isSafeInteger(count) || count < 1)
       throw wrong(`the label ${label} must have at least 1 value, got ${count}`)

@@ -60,7 +60,7 @@ export class Execution {
     if (request === undefined) throw new Error("a response names an unknown request")
     const isFinal = header["final"] === 1
     if (header["e"] !== undefined || header["o"] !== undefined) {
-      request.respond(this.#outcome(request.request, header, new TensorReader(body)))
+      request.respond(this.#outcome(request.request, header, new TensorReader(body)), isFinal)
     }
     if (isFinal) request.end()
   }

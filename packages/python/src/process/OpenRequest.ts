@@ -48,8 +48,11 @@ export class OpenRequest {
     return this.#isOver
   }
 
-  /** Takes a response of a sender. Responses behind an error are dropped: the error has ended the request. */
-  respond(outcome: Outcome): void {
+  /**
+   * Takes a response of a sender; no further one follows the last. Responses behind an error are dropped: the error has
+   * ended the request.
+   */
+  respond(outcome: Outcome, isLast = false): void {
     if (this.#isOver || this.#failure !== undefined || this.#isCancelled) return
     if (Result.isFailure(outcome)) return this.#fail(outcome.failure)
     const { decoupled, request, run } = this.#options
@@ -59,7 +62,7 @@ export class OpenRequest {
     }
     const { emit } = request
     if (emit === undefined) return
-    run(emit(outcome.success), (exit) => {
+    run(emit(outcome.success, isLast), (exit) => {
       if (Exit.isSuccess(exit) || this.#isOver) return
       const error = Exit.findError(exit)
       this.cancel()

@@ -18,6 +18,8 @@ export interface PythonModelOptions extends Omit<ProcessOptions, "name" | "args"
   /** The configuration as JSON, for `initialize`. */
   readonly config: string
   readonly restart: Supervisor.RestartOptions
+  /** Kind of an instance for `initialize`. Default: that of its device. */
+  readonly kind?: (instance: BuiltInstance) => string
   readonly ports: (instance: BuiltInstance) => ModelPorts
 }
 
@@ -37,7 +39,7 @@ export const make = (options: PythonModelOptions): PythonInstances => {
     ModelProcess.start({
       ...options,
       name: instance.name,
-      args: argumentsOf(options, instance),
+      args: argumentsOf(options, { ...instance, kind: options.kind?.(instance) ?? instance.kind }),
       ports: options.ports(instance),
     }).pipe(
       Effect.tap((process) =>
@@ -74,7 +76,7 @@ export const make = (options: PythonModelOptions): PythonInstances => {
 /** The seven arguments of `initialize`. */
 export const argumentsOf = (
   { model, version, config, source }: Pick<PythonModelOptions, "model" | "version" | "config" | "source">,
-  { name, kind, gpu }: Pick<BuiltInstance, "name" | "kind" | "gpu">,
+  { name, kind, gpu }: Pick<BuiltInstance, "name" | "gpu"> & { readonly kind: string },
 ): InitializeArguments => ({
   model_config: config,
   model_instance_kind: kind,

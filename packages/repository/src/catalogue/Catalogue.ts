@@ -5,9 +5,9 @@
 import { Duration, Effect, Result, type Scope } from "effect"
 import { identity } from "effect/Function"
 import { join, resolve } from "node:path"
-import { InvalidRequest, ModelNotFound, type Unavailable } from "@nereid/core/Errors"
+import { InvalidRequest, ModelNotFound, Unavailable } from "@nereid/core/Errors"
 import { Lifecycle } from "@nereid/core/internal/lifecycle/Lifecycle"
-import type { LoadOverrides, RepositoryServer } from "@nereid/core/internal/lifecycle/ModelRepository"
+import type { Control, LoadOverrides, RepositoryServer } from "@nereid/core/internal/lifecycle/ModelRepository"
 import type { IndexEntry, ModelStore, ResolveName } from "@nereid/core/internal/lifecycle/ModelStore"
 import * as Gpus from "../config/Gpus.ts"
 import { type LoadFailure, refuse, unreadable } from "../directory/LoadFailure.ts"
@@ -16,7 +16,10 @@ import * as ModelId from "../directory/ModelId.ts"
 import * as ModelName from "../directory/ModelName.ts"
 import * as ModelPlan from "../plan/ModelPlan.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
+import type { PythonOptions } from "../plan/PythonServer.ts"
+import * as CompletedConfig from "../python/CompletedConfig.ts"
 import { type FoundDirectories, type LoadResult, type LoadedCatalogue, LoadTask } from "./LoadTask.ts"
+import type { CompletePython } from "../plan/VersionPlan.ts"
 import { type ModelSource, StoredModel } from "./StoredModel.ts"
 
 export interface CatalogueOptions {
@@ -28,6 +31,7 @@ export interface CatalogueOptions {
   readonly partialModelLoad?: boolean
   readonly namespaces?: boolean
   readonly singleModel?: string
+  readonly python?: PythonOptions
 }
 
 /** Ids of models, since the last load of each. */
@@ -61,12 +65,16 @@ export class Catalogue implements LoadedCatalogue {
   readonly #stamps = new Map<string, string>()
   /** Configurations of load requests, each for as long as the directories have this stamp. */
   readonly #overrides = new Map<string, { readonly config: string; readonly stamp: string | undefined }>()
+  readonly #completePython: CompletePython
+  /** Loads and unloads on request; undefined unless clients control the loads. */
+  control: Control | undefined
   /** The directories of the last scan. */
   #found: FoundDirectories | undefined
 
   /** Loaded models live at most as long as the scope. */
   constructor(options: CatalogueOptions, { store, lock }: RepositoryServer, scope: Scope.Scope) {
     this.#options = options
+    this.#completePython = CompletedConfig.make(options.python ?? {})
     this.#directories = new Set(options.directories.map((directory) => resolve(directory)))
     this.#store = store
     this.#lifecycle = new Lifecycle(scope, lock)
@@ -217,7 +225,13 @@ export class Catalogue implements LoadedCatalogue {
       const plan = Effect.flatMap(Effect.fromResult(read), (found) =>
         ModelPlan.make(
           found,
-          { autoComplete, defaultMaxBatchSize, idleSeconds: Duration.toSeconds(idleTimeout), gpus: this.#gpus },
+          {
+            autoComplete,
+            defaultMaxBatchSize,
+            idleSeconds: Duration.toSeconds(idleTimeout),
+            gpus: this.#gpus,
+            completePython: this.#completePython,
+          },
           config === undefined ? undefined : { config, isForeign },
         ),
       )
@@ -266,6 +280,11 @@ export class Catalogue implements LoadedCatalogue {
       loadError: (other) => this.#models.get(idOf(other))?.loadError,
       idOf,
       calls: store,
+      python: {
+        options: this.#options.python ?? {},
+        models: store,
+        control: () => (this.control === undefined ? Result.fail(notExplicit()) : Result.succeed(this.control)),
+      },
     }
     const isPartial = this.#options.partialModelLoad ?? false
     const model = new StoredModel(identity, { store, lifecycle: this.#lifecycle, otherModels, isPartial })
@@ -320,6 +339,10 @@ export class Catalogue implements LoadedCatalogue {
     return this.#explicit.has(name) || [...this.#models.values()].some((model) => model.needs().includes(name))
   }
 }
+
+/** Triton's message in both modes without control, polling or not. */
+const notExplicit = () =>
+  new Unavailable({ message: "explicit model load / unload is not allowed if polling is enabled" })
 
 /** Stamp of the directories. An unreadable directory is an error of its model only. */
 const stampOf = (paths: ReadonlyArray<string>): Effect.Effect<string> =>

@@ -15,6 +15,7 @@ import { failure, invalid, LoadFailure } from "../directory/LoadFailure.ts"
 import * as Revision from "../directory/Revision.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
 import * as OnnxVersion from "../onnx/OnnxVersion.ts"
+import * as PythonVersion from "../python/PythonVersion.ts"
 import * as ScriptVersion from "../script/ScriptVersion.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
 import type { VersionPlan } from "../plan/VersionPlan.ts"
@@ -56,7 +57,9 @@ export const load = Effect.fn("VersionLoader.load")(function* (
   const { layer, probe }: ScriptVersion.ScriptVersion =
     config.backend === "nereid"
       ? yield* ScriptVersion.make(plan, declared, otherModels.calls, serving)
-      : { layer: yield* OnnxVersion.layer(plan, declared, serving) }
+      : config.backend === "python"
+        ? yield* PythonVersion.make(plan, declared, otherModels.python, serving)
+        : { layer: yield* OnnxVersion.layer(plan, declared, serving) }
   const built = Effect.mapError(limited(Layer.build(layer)), (error) =>
     error instanceof LoadFailure
       ? error

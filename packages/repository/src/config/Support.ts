@@ -9,12 +9,17 @@ import type {
 } from "@nereid/protocol/model_config"
 
 /** Returns an error if this backend is not supported, otherwise undefined. `files`: names of the version's files. */
-export const backendProblem = ({ backend }: ModelConfig, files: ReadonlySet<string>): string | undefined => {
+export const backendProblem = (
+  { backend, defaultModelFilename }: ModelConfig,
+  files: ReadonlySet<string>,
+): string | undefined => {
   if (backend === "python") {
-    const script = ["model.ts", "model.js"].find((file) => files.has(file))
+    const script = files.has(defaultModelFilename)
+      ? undefined
+      : ["model.ts", "model.js"].find((file) => files.has(file))
     return script === undefined
-      ? 'this server has no Python backend: rewrite model.py as model.ts; if config.pbtxt has backend: "python", write backend: "nereid" instead'
-      : `this server has no Python backend: to run ${script}, write backend: "nereid" instead of backend: "python" in config.pbtxt`
+      ? undefined
+      : `to run ${script}, write backend: "nereid" instead of backend: "python" in config.pbtxt`
   }
   return backend === "" || backend === "onnxruntime" || backend === "nereid"
     ? undefined
@@ -23,8 +28,8 @@ export const backendProblem = ({ backend }: ModelConfig, files: ReadonlySet<stri
 
 export const problem = (config: ModelConfig): string | undefined => {
   const isMade = config.batchInput.length > 0 || config.batchOutput.length > 0
-  return config.backend === "nereid" && isMade
-    ? "batch_input and batch_output are not supported for a script, which receives the requests of a batch"
+  return (config.backend === "nereid" || config.backend === "python") && isMade
+    ? "batch_input and batch_output are not supported for a script or a model in Python, which receives the requests of a batch"
     : undefined
 }
 

@@ -84,8 +84,12 @@ const identify = Effect.fnUntraced(function* (
   const { name, path } = directory
   const given = yield* Effect.fromResult(override === undefined ? written(directory) : overriding(override.config))
   const identified = yield* checked(given, name, ModelDirectory.fileNames(directory))
-  if (override?.isForeign === true && identified.backend === "nereid") {
+  if (override?.isForeign === true && (identified.backend === "nereid" || identified.backend === "python")) {
     return yield* failure("a script cannot be loaded from the files of a request")
+  }
+  const environment = environmentOf(identified)
+  if (override !== undefined && environment !== undefined && environment !== environmentOf(own(directory))) {
+    return yield* failure(`the configuration of a request cannot choose ${environmentParameter}`)
   }
   const hasNone = override === undefined && Result.isSuccess(directory.config) && directory.config.success === undefined
   // A script may be a model that declares its interface itself.
@@ -161,6 +165,15 @@ export const written = ({ config }: ModelDirectory.ModelDirectory): Result.Resul
       failure(`failed to read text proto from ${found.file}:${line}:${column}: ${message}`),
     )
   })
+
+/** The configuration in the directory, or an empty one. */
+const own = (directory: ModelDirectory.ModelDirectory): ModelConfig =>
+  Result.getOrElse(written(directory), () => create(ModelConfigSchema))
+
+/** The parameter with the Python of a model, which is code. */
+const environmentParameter = "EXECUTION_ENV_PATH"
+
+const environmentOf = ({ parameters }: ModelConfig): string | undefined => parameters[environmentParameter]?.stringValue
 
 const overriding = (json: string): Result.Result<ModelConfig, LoadFailure> =>
   Result.try({

@@ -1,6 +1,7 @@
 /** Other models that a model of a repository uses: the steps of an ensemble, or the models that a script may call. */
 import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { RegisteredModels } from "@nereid/core/Registry"
+import type { PythonServer } from "./PythonServer.ts"
 
 export interface OtherModels extends Pick<RegisteredModels, "versions"> {
   /** Id of the model that has this name in the configuration of a model. */
@@ -10,4 +11,6 @@ export interface OtherModels extends Pick<RegisteredModels, "versions"> {
   /** Error of the last load of the model; undefined if it succeeded, or there was none. */
   readonly loadError: (name: string) => string | undefined
   readonly calls: NamedCalls
+  /** The parts of the server for models in Python. */
+  readonly python: PythonServer
 }

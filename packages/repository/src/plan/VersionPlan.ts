@@ -17,6 +17,13 @@ import * as ModelDirectory from "../directory/ModelDirectory.ts"
 import * as ModelWarmUp from "./ModelWarmUp.ts"
 import * as SequencePlan from "./SequencePlan.ts"
 
+/** Completes the configuration of a model in Python by its code. `path` is the directory of the model. */
+export type CompletePython = (
+  files: VersionFiles,
+  path: string,
+  config: ModelConfig,
+) => Effect.Effect<ModelConfig, LoadFailure>
+
 export interface PlanOptions {
   /** Completes the configuration from the model file. */
   readonly autoComplete: boolean
@@ -26,6 +33,7 @@ export interface PlanOptions {
   readonly idleSeconds: number
   /** The numbers of the GPUs that there are. */
   readonly gpus: ReadonlyArray<number>
+  readonly completePython: CompletePython
 }
 
 export interface VersionFiles {
@@ -59,7 +67,7 @@ export const make = Effect.fnUntraced(function* (
   readNames: Result.Result<ReadonlySet<string>, LoadFailure>,
   path: string,
   given: ModelConfig,
-  { autoComplete, defaultMaxBatchSize, idleSeconds, gpus }: PlanOptions,
+  { autoComplete, defaultMaxBatchSize, idleSeconds, gpus, completePython }: PlanOptions,
 ): Effect.fn.Return<VersionPlan, LoadFailure> {
   const { file } = files
   const names = yield* Effect.fromResult(readNames)
@@ -68,7 +76,12 @@ export const make = Effect.fnUntraced(function* (
   const completion = Effect.flatMap(source(file), ({ signature }) =>
     Effect.fromResult(Result.mapError(ConfigCompletion.complete(given, signature, defaultMaxBatchSize), invalid)),
   )
-  const completed = autoComplete && given.backend === "onnxruntime" ? yield* completion : given
+  const completed =
+    autoComplete && given.backend === "onnxruntime"
+      ? yield* completion
+      : autoComplete && given.backend === "python"
+        ? yield* completePython(files, path, ConfigDefaults.filled(given, gpus))
+        : given
   const config = ConfigDefaults.filled(completed, gpus)
   yield* refuse(ConfigCheck.problem(config) ?? TensorCheck.problem(config) ?? Support.problem(config))
   return {

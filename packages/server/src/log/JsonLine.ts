@@ -4,9 +4,11 @@
  *   {"time":"2026-11-21T04:29:49.123Z","level":"WARN","message":"slow","pid":4242,"fiber":12,"model":"m"}
  *
  * Log annotations are members too. `model` and `request_id` are those of the request that a handler executes, or of the
- * call that the line describes. `cause` is text. `trace_id` and `span_id` are those of the current span.
+ * call that the line describes. `source` is the file and line of a model's code. `cause` is text. `trace_id` and
+ * `span_id` are those of the current span.
  */
 import { Caller } from "@nereid/core/internal/call/Caller"
+import { LogSource } from "@nereid/core/internal/running/LogSource"
 import { Cause, References } from "effect"
 import { inspect } from "node:util"
 import { CallLine } from "./CallLine.ts"
@@ -39,6 +41,7 @@ export const members = (event: LogEvent, pid: number): ReadonlyMap<string, Membe
   add("trace_id", span?.traceId)
   add("span_id", span?.spanId)
   for (const [name, value] of Object.entries(fiber.getRef(References.CurrentLogAnnotations))) add(name, value)
+  add("source", fiber.getRef(LogSource))
   const caller = fiber.getRef(Caller)
   add("model", caller?.cycles?.model)
   add("request_id", caller?.id === "" ? undefined : caller?.id)

@@ -4,10 +4,11 @@
  *   default   I1121 04:29:49.123000 4242 fiber:12] "message"
  *   ISO8601   2026-11-21T04:29:49Z I 4242 fiber:12] "message"
  *
- * The fields are level, time (UTC) and process. In place of Triton's source file and line, the fiber follows. The
+ * The fields are level, time (UTC) and process. The file and line of a model's code follow, or the fiber. The
  * message is quoted as in JSON, so that text from clients cannot start a new line or control a terminal, unless the
  * setting `escapeMessages` is off.
  */
+import { LogSource } from "@nereid/core/internal/running/LogSource"
 import { Cause, type Fiber, type LogLevel, References } from "effect"
 import { inspect } from "node:util"
 import { CallLine } from "./CallLine.ts"
@@ -28,7 +29,8 @@ export interface LineSettings {
 export const print = (event: LogEvent, { format, escapeMessages }: LineSettings, pid: number): string => {
   const letter = letters[event.logLevel]
   const message = text(event)
-  const rest = `${pid} fiber:${event.fiber.id}] ${escapeMessages ? quoted(message) : message}`
+  const source = event.fiber.getRef(LogSource) ?? `fiber:${event.fiber.id}`
+  const rest = `${pid} ${source}] ${escapeMessages ? quoted(message) : message}`
   const iso = event.date.toISOString()
   if (format === "ISO8601") return `${iso.slice(0, 19)}Z ${letter} ${rest}`
   return `${letter}${iso.slice(5, 7)}${iso.slice(8, 10)} ${iso.slice(11, 23)}000 ${rest}`

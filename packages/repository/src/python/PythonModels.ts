@@ -1,0 +1,36 @@
+/** The models in Python of a repository, and the Python that each names. Nothing is loaded. */
+import { Effect, Result } from "effect"
+import { join } from "node:path"
+import * as ConfigDefaults from "../config/ConfigDefaults.ts"
+import type { LoadFailure } from "../directory/LoadFailure.ts"
+import * as ModelDirectory from "../directory/ModelDirectory.ts"
+import * as ModelPlan from "../plan/ModelPlan.ts"
+import * as PythonParameters from "./PythonParameters.ts"
+
+export interface PythonModel {
+  readonly name: string
+  /** Folder or archive of its Python environment; undefined for the Python of the server. */
+  readonly environment: string | undefined
+}
+
+/** Models whose configuration cannot be read are left out; their load reports that. */
+export const read = Effect.fn("PythonModels.read")(function* (
+  directory: string,
+): Effect.fn.Return<ReadonlyArray<PythonModel>, LoadFailure> {
+  const names = yield* ModelDirectory.models(directory)
+  const found = yield* Effect.forEach(names.toSorted(), (name) => Effect.result(modelOf(directory, name)))
+  return found.flatMap((model) => (Result.isSuccess(model) && model.success !== undefined ? [model.success] : []))
+})
+
+const modelOf = Effect.fnUntraced(function* (
+  directory: string,
+  name: string,
+): Effect.fn.Return<PythonModel | undefined, LoadFailure> {
+  const path = join(directory, name)
+  const found = yield* ModelDirectory.read(name, path)
+  const written = yield* Effect.fromResult(ModelPlan.written(found))
+  const config = ConfigDefaults.identified(written, name, ModelDirectory.fileNames(found))
+  if (config.backend !== "python") return undefined
+  const parameters = PythonParameters.make(config, path)
+  return { name, environment: Result.isSuccess(parameters) ? parameters.success.environment : undefined }
+})

@@ -1,0 +1,68 @@
+/** The Python file and the interpreter of one version of a model. */
+import { Effect } from "effect"
+import { dirname } from "node:path"
+import * as Interpreter from "@nereid/python/internal/environment/Interpreter"
+import * as ProcessEnvironment from "@nereid/python/internal/environment/ProcessEnvironment"
+import type { ProcessOptions } from "@nereid/python/internal/process/ProcessOptions"
+import * as Files from "@nereid/onnx/internal/file/Files"
+import type { ModelConfig } from "@nereid/protocol/model_config"
+import { failure, invalid, type LoadFailure } from "../directory/LoadFailure.ts"
+import type { VersionFiles } from "../plan/VersionPlan.ts"
+import * as PythonParameters from "./PythonParameters.ts"
+import type { PythonOptions } from "../plan/PythonServer.ts"
+
+/** Options of each process of the version. */
+export type PythonSource = Pick<
+  ProcessOptions,
+  "model" | "source" | "python" | "environment" | "maxBatchSize" | "concurrency" | "callThreads" | "limits"
+>
+
+/** Calls of other models at once, by one process, as in Triton. */
+const callThreads = 32
+
+/** Characters that Triton refuses in the name of a model in Python. */
+const unsafe = /[;|&$`<>()[\]{}\\"'*?~#!]/
+
+/** `path` is the directory of the model. */
+export const make = Effect.fn("PythonSource.make")(function* (
+  { file }: Pick<VersionFiles, "file">,
+  path: string,
+  config: ModelConfig,
+  options: PythonOptions,
+): Effect.fn.Return<PythonSource, LoadFailure> {
+  const { name, maxBatchSize } = config
+  const wrong = unsafe.exec(name)?.[0]
+  if (wrong !== undefined) {
+    return yield* invalid(`the name '${name}' of a model in Python must not contain the character ${wrong}`)
+  }
+  if (!file.endsWith(".py")) return yield* invalid(`the name of a Python model's file must end in .py: '${file}'`)
+  const kind = yield* Effect.mapError(Files.kind(file), ({ code, message }) =>
+    failure(code === "ENOENT" || code === "ENOTDIR" ? notFound(file) : `cannot read ${file}: ${message}`),
+  )
+  if (kind !== "file") return yield* failure(notFound(file))
+  const parameters = yield* Effect.mapError(Effect.fromResult(PythonParameters.make(config, path)), invalid)
+  const interpreter = yield* Effect.mapError(Interpreter.find(parameters.environment), ({ message }) =>
+    failure(message),
+  )
+  if (parameters.environment !== undefined) {
+    yield* Effect.logInfo(`Using Python execution env ${parameters.environment}`)
+  }
+  return {
+    model: name,
+    source: { file, functionName: undefined, versionDirectory: dirname(file), modelDirectory: path },
+    python: interpreter.executable,
+    environment: ProcessEnvironment.make({
+      from: process.env,
+      inherit: [...(options.inheritEnv ?? []), ...parameters.inheritEnv],
+      interpreter: interpreter.variables,
+      own: {},
+    }),
+    maxBatchSize,
+    concurrency: parameters.concurrency,
+    callThreads: options.callThreads ?? callThreads,
+    limits: parameters.limits,
+  }
+})
+
+/** In the words of Triton. */
+const notFound = (file: string) => `Failed to preinitialize Python stub: Python model file not found in '${file}'`

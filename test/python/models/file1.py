@@ -1,0 +1,3 @@
+"""Imported by triton_imports.py."""
+
+VALUE = 21
