@@ -1,6 +1,6 @@
 /**
  * Settings of the tests. `npm test` runs the projects "shared-process" and "own-process"; `npm run test:page`,
- * `npm run test:slow` and `npm run test:deploy` run those of their names. Given a file, vitest finds it in any of them.
+ * `test:slow`, `test:python` and `test:deploy` run those of their names. Given a file, vitest finds it in any of them.
  */
 import { join } from "node:path"
 import { defineConfig } from "vitest/config"
@@ -21,6 +21,9 @@ const slow = [
   "test/replicas/load.test.ts",
   "test/watch.test.ts",
 ]
+
+/** Start model processes; skipped without Python and numpy. */
+const python = ["packages/python/src/*.test.ts", "test/python/*.test.ts"]
 
 /** With tools that test/deploy/main.ts prepares. */
 const deploy = ["test/deploy/*.test.ts"]
@@ -45,7 +48,7 @@ export default defineConfig({
         test: {
           name: "shared-process",
           include: ["packages/*/src/**/*.test.ts", "packages/dashboard/page/**/*.test.ts"],
-          exclude: [installed, ...counting],
+          exclude: [installed, ...counting, ...python],
           // Most files take longer to load Effect than to run.
           isolate: false,
         },
@@ -55,11 +58,12 @@ export default defineConfig({
         test: {
           name: "own-process",
           include: ["examples/**/*.test.ts", "test/**/*.test.ts", "docs/site/*.test.ts", ...counting],
-          exclude: [installed, ...page, ...slow, ...deploy],
+          exclude: [installed, ...page, ...slow, ...python, ...deploy],
         },
       },
       { extends: true, test: { name: "page", include: page } },
       { extends: true, test: { name: "slow", include: slow } },
+      { extends: true, test: { name: "python", include: python } },
       { extends: true, test: { name: "deploy", include: deploy } },
     ],
   },
