@@ -278,7 +278,7 @@ describe.each(proxies)("$name", (proxy) => {
   })
 
   it.skipIf(!installed)(
-    "loses no request while all servers restart, one after the other",
+    "loses no request while all servers restart, or behind nginx a few of gRPC",
     async () => {
       const over = new AbortController()
       const counts = new Map<string, number>()
@@ -316,11 +316,9 @@ describe.each(proxies)("$name", (proxy) => {
         repeat("large tensors over HTTP", async () =>
           expect((await sizeOverHttp.infer({ DATA: tensor(2 ** 20) })).BYTES).toBe(2 ** 20),
         ),
-        // nginx forwards a message of gRPC while it receives it, and cannot send it to another server then.
-        repeat("large tensors over gRPC", async () => {
-          const bytes = proxy.name === "nginx" ? 2 ** 10 : 2 ** 20
-          expect((await size.infer({ DATA: tensor(bytes) })).BYTES).toBe(bytes)
-        }),
+        repeat("large tensors over gRPC", async () =>
+          expect((await size.infer({ DATA: tensor(2 ** 20) })).BYTES).toBe(2 ** 20),
+        ),
         repeat("gRPC-web", async () => {
           const headers = { "content-type": "application/grpc-web+proto" }
           // An empty message.
@@ -344,10 +342,16 @@ describe.each(proxies)("$name", (proxy) => {
       }
       over.abort()
       await Promise.all(traffic)
-      expect(failures).toEqual(new Map())
+      // nginx forwards a call of gRPC at once, and cannot send it to another server afterwards.
+      const isLossy = (failure: string) => proxy.name === "nginx" && /^gRPC|over gRPC/.test(failure)
+      expect([...failures].filter(([failure]) => !isLossy(failure))).toEqual([])
+      const sum = (numbers: Iterable<number>) => [...numbers].reduce((total, number) => total + number, 0)
+      expect(sum(failures.values())).toBeLessThan(sum(counts.values()) / 100)
       expect([...counts.keys()].toSorted()).toHaveLength(traffic.length)
       for (const [protocol, count] of counts) expect([protocol, count > 5]).toEqual([protocol, true])
-      console.log(`${proxy.name}: ${[...counts].map(([protocol, count]) => `${protocol} ${count}`).join(", ")}`)
+      console.log(
+        `${proxy.name}: failed ${sum(failures.values())}; ${[...counts].map(([protocol, count]) => `${protocol} ${count}`).join(", ")}`,
+      )
     },
     120_000,
   )
@@ -362,7 +366,8 @@ describe.each(proxies)("$name", (proxy) => {
     await using size = await Client.connect(Size, url("grpcs"))
     const overGrpc = (async () => {
       for (let after = 0; after < 20; after += isStopped ? 1 : 0) {
-        await size.infer({ DATA: Tensor.make("UINT8", [1], new Uint8Array(1)) })
+        const call = size.infer({ DATA: Tensor.make("UINT8", [1], new Uint8Array(1)) })
+        await (proxy.name === "nginx" ? call.catch(() => undefined) : call)
       }
     })()
     await servers[0]?.stop()
