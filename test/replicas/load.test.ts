@@ -38,7 +38,7 @@ const attemptsOn = (replica: string): number =>
 
 it.each(["grpc", "http"] as const)(
   "%s: no call fails that could have succeeded",
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async (protocol) => {
     await using replicas = await Replicas.start()
     const options = { url: replicas.urls(protocol), timeout: "10 seconds" } as const
@@ -56,12 +56,24 @@ it.each(["grpc", "http"] as const)(
       lines.push(`${protocol} ${phase}: ${load.between(from, to).line(pids)}`)
     }
 
+    /** Waits until six seconds of the load are even within 10 %, at most a minute. */
+    const expectEven = async (phase: string) => {
+      for (let round = 0; ; round++) {
+        const from = load.now
+        await load.run(6_000)
+        const differences = load
+          .between(from, load.now)
+          .shares(replicas.pids)
+          .map((share) => Math.abs(share - 1 / 3))
+        const difference = Math.max(...differences)
+        if (difference > 0.1 / 3 && round < 10) continue
+        note(phase, from, load.now, replicas.pids)
+        return expect(difference).toBeLessThan(0.1 / 3)
+      }
+    }
+
     await load.run(3_000)
-    const from = load.now
-    await load.run(6_000)
-    const healthy = load.between(from, load.now)
-    note("healthy", from, load.now, replicas.pids)
-    for (const share of healthy.shares(replicas.pids)) expect(Math.abs(share - 1 / 3)).toBeLessThan(0.1 / 3)
+    await expectEven("healthy")
 
     for (const { name, begin, end, loses } of disturbances) {
       const { pids } = replicas
@@ -91,13 +103,8 @@ it.each(["grpc", "http"] as const)(
     }
 
     // A slow replica is forgiven by and by.
-    await load.run(15_000)
-    const back = load.now
-    await load.run(6_000)
-    const again = load.between(back, load.now)
-    note("healthy again", back, load.now, replicas.pids)
+    await expectEven("healthy again")
     await Promise.all([load.end(), other.end()])
     expect(load.between(0, Infinity).errors).toEqual([])
-    for (const share of again.shares(replicas.pids)) expect(Math.abs(share - 1 / 3)).toBeLessThan(0.1 / 3)
   },
 )
