@@ -38,23 +38,29 @@ const servers: { readonly [scheme: string]: () => Server } = {
   http: () => createHttpServer((_, response) => response.writeHead(404).end()),
 }
 
-it.each(Object.entries(servers))(
-  "%s: a client that is not closed does not keep its program alive",
-  async (scheme, make) => {
-    const server = make().listen(0, "127.0.0.1")
-    await once(server, "listening")
-    const { port } = server.address() as AddressInfo
-    const program = `
+const urls: ReadonlyArray<readonly [string, (url: string) => object]> = [
+  ["one server", (url) => ({ url })],
+  ["replicas with health checks", (url) => ({ url: [url], replicas: { health: true } })],
+]
+
+it.each(
+  urls.flatMap(([name, options]) =>
+    Object.entries(servers).map(([scheme, make]) => [scheme, name, make, options] as const),
+  ),
+)("%s, %s: a client that is not closed does not keep its program alive", async (scheme, _, make, options) => {
+  const server = make().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  const program = `
     import { Client } from "@nereid/client"
     import { Model, Tensor } from "@nereid/core"
     const Echo = Model.Service()("echo", { inputs: { X: Tensor.scalar("FP32") }, outputs: { X: Tensor.scalar("FP32") } })
-    const client = await Client.connect(Echo, { url: "${scheme}://127.0.0.1:${port}" })
+    const client = await Client.connect(Echo, ${JSON.stringify(options(`${scheme}://127.0.0.1:${port}`))})
     console.log(await client.infer({ X: 1 }).catch((error) => error._tag))
   `
-    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program], {
-      cwd: import.meta.dirname,
-    })
-    expect(stdout).toBe("ModelNotFound\n")
-    server.close()
-  },
-)
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program], {
+    cwd: import.meta.dirname,
+  })
+  expect(stdout).toBe("ModelNotFound\n")
+  server.close()
+})
