@@ -49,7 +49,8 @@ const overHttp =
       }),
     )
 
-const request = ({ id, flags, input, rows = 1, timeout, number }: Step, model: string, batches: boolean) =>
+/** The bytes of a ModelInferRequest. */
+export const inferRequest = ({ id, flags, input, rows = 1, timeout, number }: Step, model: string, batches: boolean) =>
   toBinary(
     ModelInferRequestSchema,
     create(ModelInferRequestSchema, {
@@ -73,7 +74,8 @@ const request = ({ id, flags, input, rows = 1, timeout, number }: Step, model: s
     }),
   )
 
-const output = ({ rawOutputContents, outputs }: ModelInferResponse): Answer => {
+/** The element of OUTPUT. */
+export const outputOf = ({ rawOutputContents, outputs }: ModelInferResponse): Answer => {
   const [raw] = rawOutputContents
   return raw === undefined ? (outputs[0]?.contents?.intContents[0] ?? "no output") : Buffer.from(raw).readInt32LE()
 }
@@ -94,8 +96,9 @@ const overGrpc =
               "/inference.GRPCInferenceService/ModelInfer",
               asBuffer,
               (bytes) => fromBinary(ModelInferResponseSchema, bytes),
-              request(step, model, batches),
-              (error, response) => resolve(response === undefined ? (error?.details ?? "no answer") : output(response)),
+              inferRequest(step, model, batches),
+              (error, response) =>
+                resolve(response === undefined ? (error?.details ?? "no answer") : outputOf(response)),
             ),
           ),
       ),
@@ -117,14 +120,14 @@ export const overStream =
         (bytes) => fromBinary(ModelStreamInferResponseSchema, bytes),
       )
       stream.on("data", ({ errorMessage, inferResponse }: ReturnType<typeof empty>) =>
-        answers.push(inferResponse === undefined || errorMessage !== "" ? errorMessage : output(inferResponse)),
+        answers.push(inferResponse === undefined || errorMessage !== "" ? errorMessage : outputOf(inferResponse)),
       )
       stream.on("error", reject)
       stream.on("end", () => {
         client.close()
         resolve(answers)
       })
-      for (const step of steps) stream.write(request(step, model, batches))
+      for (const step of steps) stream.write(inferRequest(step, model, batches))
       stream.end()
     })
 

@@ -60,6 +60,8 @@ interface InFlightRequest {
   cancel: Cancel
   /** Index among the requests in flight; -1 after its end. */
   place: number
+  /** Number of requests before it on the stream. */
+  readonly position: number
 }
 
 export class InferStream {
@@ -69,6 +71,7 @@ export class InferStream {
   readonly #memory: HeldMemory
   /** Requests in flight, in no order. */
   #inFlight: Array<InFlightRequest> = []
+  #submitted = 0
   #slots: Array<ResultSlot> = []
   #ready: Array<StreamResult> = []
   /** Bytes of requests in flight and of results that wait. */
@@ -104,7 +107,8 @@ export class InferStream {
 
     let hasFinal = false
     const bytes = RequestSize.of(wire.success)
-    const flight: InFlightRequest = { cancel: constVoid, place: this.#inFlight.length }
+    const flight: InFlightRequest = { cancel: constVoid, place: this.#inFlight.length, position: this.#submitted }
+    this.#submitted += 1
     this.#inFlight.push(flight)
     this.#bytes += bytes
     const receiver: InferenceReceiver = {
@@ -168,11 +172,14 @@ export class InferStream {
     this.#onChange()
   }
 
-  /** Cancels requests in flight and drops results. */
+  /**
+   * Cancels requests in flight, the last one first, and drops results. In another order, a request of a sequence could
+   * become the next of its sequence, and be executed or leave alone, before it is cancelled.
+   */
   cancel(): void {
     this.#ended = true
     this.#cancelled = true
-    const flights = this.#inFlight
+    const flights = this.#inFlight.toSorted((one, other) => other.position - one.position)
     this.#inFlight = []
     this.#slots = []
     this.#ready = []
