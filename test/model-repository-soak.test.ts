@@ -49,7 +49,7 @@ const held = ({ pid }: Program) => {
 const memory = async (server: Program) => {
   const times = server.output.split("collected").length
   server.signal("SIGUSR2")
-  const [, resident, heap] = await server.match(new RegExp(`collected ${times}: (\\d+) (\\d+)\n`))
+  const [, resident, heap] = await server.match(new RegExp(`collected ${times}: (\\d+) (\\d+) \\d+\n`))
   return { resident: Number(resident), heap: Number(heap) }
 }
 

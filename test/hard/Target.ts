@@ -63,12 +63,12 @@ export class Target implements AsyncDisposable {
   }
 
   /** Memory without garbage, in bytes. */
-  async collected(): Promise<{ readonly resident: number; readonly heap: number }> {
+  async collected(): Promise<{ readonly resident: number; readonly heap: number; readonly buffers: number }> {
     this.program.signal("SIGUSR2")
     this.#collections += 1
-    const pattern = new RegExp(`collected ${this.#collections}: (\\d+) (\\d+)\n`)
-    const [, resident, heap] = await this.program.match(pattern)
-    return { resident: Number(resident), heap: Number(heap) }
+    const pattern = new RegExp(`collected ${this.#collections}: (\\d+) (\\d+) (\\d+)\n`)
+    const [, resident, heap, buffers] = await this.program.match(pattern)
+    return { resident: Number(resident), heap: Number(heap), buffers: Number(buffers) }
   }
 
   /** Actions of a limit, from the metrics. */

@@ -8,6 +8,7 @@ import * as Floods from "./Floods.ts"
 import * as HeldMemory from "./HeldMemory.ts"
 import * as Mutations from "./Mutations.ts"
 import * as Reloads from "./Reloads.ts"
+import * as Sequences from "./Sequences.ts"
 import * as SlowClients from "./SlowClients.ts"
 import * as Soak from "./Soak.ts"
 import * as Workers from "./Workers.ts"
@@ -21,6 +22,7 @@ export const attacks: ReadonlyArray<Attack> = [
   Disks.full,
   SlowClients.trickle,
   Cancellations.besideCalls,
+  Sequences.storm,
   Clocks.jumps,
   Floods.everyKind,
   Workers.deadThreads,

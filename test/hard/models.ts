@@ -1,4 +1,4 @@
-/** The models of the attacks: one that responds with as many bytes as requested, and one whose thread can die. */
+/** The models of the attacks. */
 import { Model, Tensor } from "@nereid/core"
 import { Worker } from "@nereid/worker"
 import { Effect } from "effect"
@@ -22,6 +22,18 @@ export class Slow extends Model.Service<Slow>()("slow", {
 export const SlowLive = Model.each(Slow, ({ MILLISECONDS }) =>
   Effect.delay(Effect.succeed({ MILLISECONDS }), MILLISECONDS),
 )
+
+/** A model with sequences: the sum of all values of a sequence. */
+export class Sums extends Model.Service<Sums>()("sums", {
+  inputs: { VALUE: Tensor.scalar("INT32") },
+  outputs: { TOTAL: Tensor.scalar("INT32") },
+  sequence: { state: { SUMS: Tensor.INT32(16) }, maxIdle: "10 minutes" },
+}) {}
+
+export const SumsLive = Model.sequence(Sums, ({ VALUE }, { state: { SUMS } }) => {
+  const sum = (SUMS.data[0] ?? 0) + VALUE
+  return { outputs: { TOTAL: sum }, state: { SUMS: Tensor.make("INT32", [16], new Int32Array(16).fill(sum)) } }
+})
 
 export { Command }
 
