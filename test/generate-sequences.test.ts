@@ -113,8 +113,9 @@ export const use = async (url: string) => {
   await using inner = await Client.connect(Inner, { url, verify: true })
   await using outer = await Client.connect(Outer, { url, verify: true })
   const stored: Array<number> = []
-  for (const { infer } of [plain.session(), inner.session(), outer.session()]) {
+  for (const { infer, close } of [plain.session(), inner.session(), outer.session()]) {
     for (const INPUT of [10, 20]) stored.push((await infer({ INPUT })).OUTPUT)
+    await close()
   }
   return { numbers, spoken, stored }
 }
@@ -142,7 +143,7 @@ const classOf = (contract: string, name: string) =>
 it.each(["http", "grpc"] as const)(
   "over %s, a generated contract opens sessions, and nothing else compiles",
   async (protocol) => {
-    const url = (await start(stored(`${protocol}-models`)))[protocol]
+    const { http, [protocol]: url } = await start(stored(`${protocol}-models`))
     const file = join(folder, `${protocol}.ts`)
     expect(await generate(url, "-o", file)).toMatchObject({ code: 0 })
     const contract = readFileSync(file, "utf8")
@@ -170,6 +171,9 @@ export class Sums extends Model.Service<Sums>()("sums", {
       stored: [10, 30, 10, 30, 10, 30],
     })
     expect(await byEffects(url)).toEqual({ TOTAL: -11 })
+    // Sessions of ensembles have ended the sequence of the step.
+    const listed = await fetch(`${http}/v2/models/stored/sequences`)
+    expect(await listed.json()).toMatchObject({ live: 0 })
     expect(await generate(url, "-o", file, "--check")).toMatchObject({ code: 0 })
   },
   60_000,

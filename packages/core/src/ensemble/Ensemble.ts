@@ -13,7 +13,8 @@ import { type FailureReason, ModelStatistics } from "../metrics/ModelStatistics.
 import type { Batching } from "../model/Batching.ts"
 import type { RequiredSequence } from "../model/Sequencing.ts"
 import { CallCycleDetector } from "../request/CallCycleDetector.ts"
-import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from "../request/Request.ts"
+import { type Cancel, type Emit, errorPrefix, noParameters, type Reply, type Request } from "../request/Request.ts"
+import * as SessionParameters from "../request/SessionParameters.ts"
 import type { ModelCalls } from "../running/CallableModel.ts"
 import * as ModelDescription from "../running/ModelDescription.ts"
 import * as ModelLife from "../running/ModelLife.ts"
@@ -258,6 +259,7 @@ class EnsembleCalls implements ModelCalls {
       reply(Result.fail(this.isStopped ? stopping() : this.#notLinked(request)))
       return constVoid
     }
+    if (SessionParameters.isClose(request.parameters)) return this.#close(link, request, reply)
     const startedAt = this.#nanos()
     const responding = { queuedAt: startedAt, respondedAt: startedAt, responses: 0, done: false }
     request.trace?.at("QUEUE_START", startedAt)
@@ -281,6 +283,27 @@ class EnsembleCalls implements ModelCalls {
       }
       end()
     }
+  }
+
+  /** Ends the sequence of a caller that leaves its session, in each step. */
+  #close(link: LinkedModels, request: Request, reply: Reply): Cancel {
+    const steps = new Set(link.models.filter(hasSequences))
+    let open = steps.size
+    this.#enter(link)
+    const closed = () => {
+      if (open > 0) return
+      this.#leave(link)
+      reply(Result.succeed({ outputs: [], parameters: noParameters }))
+    }
+    for (const { calls, description } of steps) {
+      const inputs = description.signature.inputs.map(() => undefined)
+      calls.submit({ ...request, inputs }, () => {
+        open -= 1
+        closed()
+      })
+    }
+    if (steps.size === 0) closed()
+    return constVoid
   }
 
   #start(
@@ -366,6 +389,9 @@ const partOf = ({ graph, parts }: LinkedModels, requestedOutputs: ReadonlyArray<
   }
   return part
 }
+
+const hasSequences = ({ description: { sequencing, requiredSequence } }: RunningModel): boolean =>
+  sequencing !== undefined || requiredSequence !== undefined
 
 /** Whether a paused decoupled step may occupy the instance that a later step requires. */
 const mayWaitForItself = ({ steps }: EnsembleGraph): boolean => {

@@ -10,4 +10,6 @@ export interface ModelInterface {
   readonly maxBatchSize: number
   /** Undefined for a model without sequences. */
   readonly sequencing?: object | undefined
+  /** Undefined unless every request belongs to a sequence. An ensemble has it of its steps. */
+  readonly requiredSequence?: object | undefined
 }

@@ -62,7 +62,8 @@ export const validate = (
   }
 
   // A request that only ends its sequence is not executed.
-  const isClose = model.sequencing !== undefined && SessionParameters.isClose(wire.parameters)
+  const hasSequences = model.sequencing !== undefined || model.requiredSequence !== undefined
+  const isClose = hasSequences && SessionParameters.isClose(wire.parameters)
   const missing = isClose ? undefined : missingInputs(model, wire, inputs)
   if (missing !== undefined) return refuse(missing)
   const disagreement = symbolMismatch(model.name, specs, inputs)
