@@ -42,6 +42,13 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
     "server/src/port/LingeringClose.ts",
     /lingerBytes = (.*)/,
   ],
+  ["metric families of all models in Python", "repository/src/python/MetricFamilies.ts", /maxFamilies = (.*)/],
+  ["metrics of one family of models in Python", "repository/src/python/MetricFamilies.ts", /maxSeries = (.*)/],
+  [
+    "calls of other models by one Python process at a time",
+    "repository/src/python/PythonSource.ts",
+    /callThreads = (.*)/,
+  ],
   ["JSON arrays inside arrays", "core/src/codec/json/JsonElements.ts", /maxDepth = (.*)/],
   [
     "inputs, outputs, parameters or dims of a JSON request, each",

@@ -221,6 +221,16 @@ return response.output_tensors()[0].as_numpy()[0].decode() + response.parameters
   })
 })
 
+describe.skipIf(python === undefined)("processes that the code forks", () => {
+  it("call other models too", async () => {
+    const server = await serve(await models())
+    const code = `import multiprocessing
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    return pool.map(self.forked, [1, 2, 3, 4])`
+    expect(await run(server, code)).toBe("[10.0, 10.0, 10.0, 10.0]")
+  })
+})
+
 describe.skipIf(python === undefined)("loading of other models", () => {
   it("load, override, unload and ask for readiness", async () => {
     const fixture = await models()

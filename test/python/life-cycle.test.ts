@@ -152,6 +152,27 @@ describe.skipIf(python === undefined)("models in Python", () => {
     expect((await infer("good", [numbers("IN", "FP32", [4], [1, 2, 3, 4])])).outputs?.[0]?.data).toEqual([1, 2, 3, 4])
   })
 
+  it("with a strict configuration, the code completes nothing", async () => {
+    const fixture = await write({ strict: { file: "triton_complete", config: floats } })
+    fixture.write("bare/1/model.py", code("triton_complete"))
+    const { index, config } = await serve(fixture, { autoComplete: false })
+    const [bare, strict] = await index()
+    expect(bare?.reason).toContain("failed to open text file for read")
+    expect(strict?.state).toBe("READY")
+    expect(await config("strict")).toMatchObject({ max_batch_size: 0 })
+  })
+
+  it("files that have not changed are not imported again", async () => {
+    const fixture = await write({ same: { file: "triton_complete" } })
+    const path = `${fixture.path}/same/1/model.py`
+    fixture.write("same/1/model.py", `print("imported")\n${code("triton_complete")}`)
+    const { load, log } = await serve(fixture, { control: "explicit", load: ["same"] })
+    const imports = () => log().split("imported").length - 1
+    await expect.poll(imports).toBe(2)
+    expect((await load("same")).status).toBe(200)
+    expect(imports(), path).toBe(2)
+  })
+
   it("errors of execute fail the batch, and errors of a response its request", async () => {
     const batching =
       "max_batch_size: 8 dynamic_batching { preferred_batch_size: 3 max_queue_delay_microseconds: 12000000 }"

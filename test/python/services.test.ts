@@ -22,7 +22,10 @@ describe.skipIf(python === undefined)("metrics of models in Python", () => {
     for (const name of ["one", "two"]) {
       expect((await infer(name, [text("IN", "")])).outputs?.[0]?.data).toEqual(["4"])
     }
-    const lines = (await metrics()).split("\n").filter((line) => line.includes("test_kept"))
+    const lines = (await metrics())
+      .split("\n")
+      .filter((line) => line.includes("test_kept"))
+      .toSorted()
     expect(lines).toEqual([
       expect.stringMatching(/^# HELP test_kept description of .*kept/),
       "# TYPE test_kept counter",

@@ -20,6 +20,13 @@ class TritonPythonModel:
         self.args = args
         self.kept = {}
 
+    @staticmethod
+    def forked(number):
+        """Calls add_sub, in a process of a pool."""
+        a, b = (pb.Tensor(name, np.ones([1, 4], dtype=np.float32) * value) for name, value in (("A", 2.5), ("B", 0)))
+        request = pb.InferenceRequest(model_name="add_sub", inputs=[a, b], requested_output_names=["SUM"])
+        return float(request.exec().output_tensors()[0].as_numpy().sum())
+
     def execute(self, requests):
         responses = []
         for request in requests:

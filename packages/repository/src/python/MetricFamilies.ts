@@ -27,9 +27,9 @@ interface Series {
 const kept = new WeakMap<Metric.MetricRegistry, Map<string, Family>>()
 
 /** Families of all models in Python of a server. */
-export const maxFamilies = 1000
+const maxFamilies = 1000
 /** Series of one family. */
-export const maxSeries = 1000
+const maxSeries = 1000
 
 type Applied = Result.Result<number | undefined, string>
 
