@@ -16,6 +16,9 @@ import { python } from "../fixtures/python.ts"
 
 export { failureOf } from "../../packages/server/src/grpc/GrpcClient.fixture.ts"
 
+// The servers of the tests find it so.
+if (python !== undefined) process.env["NEREID_PYTHON"] = python
+
 const anywhere = { host: "127.0.0.1", port: 0 } as const
 
 const models = join(import.meta.dirname, "models")
@@ -68,7 +71,6 @@ export type StreamResponse = MessageShape<typeof ModelStreamInferResponseSchema>
 
 /** Starts a server over the fixture, with the Python of the tests. */
 export const serve = async (fixture: RepositoryFixture, options: Partial<Repository.Options> = {}) => {
-  if (python !== undefined) process.env["NEREID_PYTHON"] = python
   const logFile = join(fixture.path, ".log")
   const layer = Repository.layer({ directories: [fixture.path], exitOnError: false, ...options })
   const server = await Server.start([], layer, {

@@ -1,8 +1,12 @@
 /** Calls of other models by the code of models in Python ("business logic scripting"). */
+import { Repository } from "@nereid/repository"
+import { Server } from "@nereid/server"
+import { Context, Effect, Layer, Tracer } from "effect"
 import { describe, expect, it } from "vitest"
 import { addSub } from "../fixtures/onnx.ts"
 import { python } from "../fixtures/python.ts"
-import { type Served, serve, text, write } from "./PythonRepository.ts"
+import { parentOf, recorder } from "../fixtures/spans.ts"
+import { type JsonResponse, scoped, type Served, serve, text, write } from "./PythonRepository.ts"
 
 const texts =
   'input { name: "IN" data_type: TYPE_STRING dims: 1 } output { name: "OUT" data_type: TYPE_STRING dims: 1 }'
@@ -218,6 +222,36 @@ return response.output_tensors()[0].as_numpy()[0].decode() + response.parameters
     expect(await run(server, seen)).toBe(
       '["id", 5, 3, 11000000000, {"a": 1, "b": true, "c": "x"}]{"p":1,"q":true,"r":"s"}',
     )
+  })
+})
+
+describe.skipIf(python === undefined)("traces", () => {
+  it("of calls with the trace of a request are below its span, others begin a trace", async () => {
+    const { tracer, only, named } = recorder()
+    const fixture = await models()
+    const { http } = await scoped(
+      Layer.build(
+        Server.layer([], { http: { host: "127.0.0.1", port: 0 }, grpc: false, metrics: false }).pipe(
+          Layer.provide(Repository.layer({ directories: [fixture.path], exitOnError: false })),
+          Layer.provide(Layer.succeed(Tracer.Tracer, tracer)),
+        ),
+      ).pipe(Effect.map((context) => Context.get(context, Server.Server))),
+    )
+    const call = async (more: string): Promise<string> => {
+      const code = `${addSubRequest}request_of(${more}).exec()\nreturn request.trace().get_context()`
+      const body = JSON.stringify({ inputs: [text("IN", code)] })
+      const response = await fetch(`http://127.0.0.1:${http?.port}/v2/models/bls/infer`, { method: "POST", body })
+      const { outputs } = (await response.json()) as JsonResponse
+      return String(outputs?.[0]?.data[0])
+    }
+    const context = await call("trace=request.trace()")
+    const caller = only("infer bls")
+    expect(JSON.parse(context)).toEqual({ traceparent: `00-${caller.traceId}-${caller.spanId}-01` })
+    const callee = only("infer add_sub")
+    expect([callee.traceId, parentOf(callee)]).toEqual([caller.traceId, caller.spanId])
+    await call("")
+    const [, other] = named("infer add_sub")
+    expect(other && parentOf(other)).toBe(undefined)
   })
 })
 
