@@ -24,7 +24,7 @@ export const exhausted: Attack = {
   run: async (target) => {
     await expectAnswer(target)
     const before = target.openFiles
-    setLimit(target, `--nofile=${before + 60}:`)
+    setLimit(target.program.pid, `--nofile=${before + 60}:`)
     const answers = await beside(target, async () => {
       // The callers' connections come first.
       await until("connections of the callers", () => target.openFiles >= before + 5)
@@ -33,7 +33,7 @@ export const exhausted: Attack = {
       })
       await until("the connections are closed", () => target.openFiles < before + 20)
     })
-    setLimit(target, "--nofile=1024:")
+    setLimit(target.program.pid, "--nofile=1024:")
     await expectAnswer(target)
     return `${answers} requests answered on connections that were open before`
   },

@@ -9,8 +9,8 @@ import { beside, expectAnswer, http } from "./Callers.ts"
 import { Target } from "./Target.ts"
 
 /** Changes a limit of a process that runs, by util-linux' prlimit. */
-export const setLimit = ({ program }: Target, limit: string): void => {
-  const { error, status, stderr } = spawnSync("prlimit", [`--pid=${program.pid}`, limit], { encoding: "utf8" })
+export const setLimit = (pid: number, limit: string): void => {
+  const { error, status, stderr } = spawnSync("prlimit", [`--pid=${pid}`, limit], { encoding: "utf8" })
   if (error !== undefined) throw new Skipped("there is no prlimit")
   if (status !== 0) throw new Error(`prlimit: ${stderr}`)
 }
@@ -44,7 +44,7 @@ export const full: Attack = {
     return Target.serve([...flags, `--model-repository=${models}`], {}, models)
   },
   run: async (target, { seconds }) => {
-    setLimit(target, "--fsize=0:")
+    setLimit(target.program.pid, "--fsize=0:")
     let refused = 0
     const answers = await beside(target, () =>
       repeated(seconds, async () => {
@@ -54,7 +54,7 @@ export const full: Attack = {
         refused += 1
       }),
     )
-    setLimit(target, "--fsize=unlimited:")
+    setLimit(target.program.pid, "--fsize=unlimited:")
     const { status, text } = await load(target)
     if (status !== 200) throw new Error(`with space, a load was answered with ${status}: ${text}`)
     await expectAnswer(target)

@@ -19,13 +19,18 @@ export const headerBlock = Http2Frame.headerBlock({ ":scheme": "http", ":authori
 type Parameters = MessageInitShape<typeof method.modelInfer.input>["parameters"]
 
 /** A message with the prefix of its frame: a request with one number as its input. */
-const framed = (modelName: string, name: string, value: number, parameters: Parameters = {}): Uint8Array => {
+export const framed = (
+  modelName: string,
+  name: string,
+  value: number,
+  { shape = [1n], parameters = {} }: { readonly shape?: Array<bigint>; readonly parameters?: Parameters } = {},
+): Uint8Array => {
   const message = toBinary(
     method.modelInfer.input,
     create(method.modelInfer.input, {
       modelName,
       parameters,
-      inputs: [{ name, datatype: "INT32", shape: [1n] }],
+      inputs: [{ name, datatype: "INT32", shape }],
       rawInputContents: [new Uint8Array(Int32Array.of(value).buffer)],
     }),
   )
@@ -48,9 +53,11 @@ export const sequenceRequest = (
 ): Uint8Array => {
   const flag = (value: boolean) => ({ parameterChoice: { case: "boolParam" as const, value } })
   return framed("sums", "VALUE", value, {
-    sequence_id: { parameterChoice: { case: "int64Param", value: id } },
-    ...(isStart && { sequence_start: flag(true) }),
-    ...(isEnd && { sequence_end: flag(true) }),
+    parameters: {
+      sequence_id: { parameterChoice: { case: "int64Param", value: id } },
+      ...(isStart && { sequence_start: flag(true) }),
+      ...(isEnd && { sequence_end: flag(true) }),
+    },
   })
 }
 

@@ -30,14 +30,15 @@ export class Target implements AsyncDisposable {
     this.metrics = ports.metrics
   }
 
-  /** `nereid serve` of models.ts, with more flags. `folder`: a folder that is removed after it. */
+  /** `nereid serve` of a module with models, with more flags. `folder`: a folder that is removed after it. */
   static async serve(
     flags: ReadonlyArray<string> = [],
     variables: NodeJS.ProcessEnv = {},
     folder?: string,
+    models = "test/hard/models.ts",
   ): Promise<Target> {
     const ports = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
-    const program = Target.program([command, "serve", "test/hard/models.ts", ...ports, ...flags], variables)
+    const program = Target.program([command, "serve", models, ...ports, ...flags], variables)
     const portOf = async (name: string) => Number((await program.match(new RegExp(`${name} at [^:]+:(\\d+)`)))[1])
     const http = await portOf("HTTPService")
     const grpc = await portOf("GRPCInferenceService")

@@ -7,6 +7,7 @@ import * as Disks from "./Disks.ts"
 import * as Floods from "./Floods.ts"
 import * as HeldMemory from "./HeldMemory.ts"
 import * as Mutations from "./Mutations.ts"
+import * as PythonProcesses from "./PythonProcesses.ts"
 import * as Reloads from "./Reloads.ts"
 import * as Sequences from "./Sequences.ts"
 import * as SlowClients from "./SlowClients.ts"
@@ -26,6 +27,11 @@ export const attacks: ReadonlyArray<Attack> = [
   Clocks.jumps,
   Floods.everyKind,
   Workers.deadThreads,
+  PythonProcesses.orphans,
+  PythonProcesses.misconduct,
+  PythonProcesses.noSpace,
+  PythonProcesses.kills,
+  PythonProcesses.leaks,
   Reloads.reloads,
   Mutations.mutations,
   Soak.soak,

@@ -205,6 +205,21 @@ it.effect("pauses double, and after the last restart it has failed for good", ()
   }),
 )
 
+it.effect("pauses double up to 30 seconds", () =>
+  Effect.gen(function* () {
+    const { instance, threads } = yield* supervised([impostor("")], { times: 100, delay: "20 seconds" })
+    let changes = 0
+    instance.onStatusChange = () => void changes++
+    for (const [index, seconds] of [20, 30, 30].entries()) {
+      while (changes < 2 * index + 1) yield* turn
+      yield* TestClock.adjust(seconds * 1000 - 1)
+      assert.lengthOf(threads, index + 1)
+      yield* TestClock.adjust(1)
+      while (threads.length < index + 2) yield* turn
+    }
+  }),
+)
+
 it.effect("a thread that does not load again counts as well", () =>
   Effect.gen(function* () {
     const broken: Spawn = (options) => new Worker("throw new Error('no memory left')", { ...options, eval: true })

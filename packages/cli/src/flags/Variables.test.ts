@@ -92,6 +92,13 @@ describe("a variable", () => {
     }),
   )
 
+  it.effect("of a package is not refused: NEREID_PYTHON names the interpreter of models in Python", () =>
+    Effect.gen(function* () {
+      const { errors } = yield* parse([], { NEREID_PYTHON: "/usr/bin/python3" })
+      expect(errors).toBeUndefined()
+    }),
+  )
+
   it.effect("of a service link is ignored: all that Kubernetes or Docker sets, or only a part", () =>
     Effect.gen(function* () {
       const service = (name: string, port: number) => ({

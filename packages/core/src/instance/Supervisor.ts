@@ -13,7 +13,7 @@ import { Deferred, Duration, Effect, Exit, Option, Result } from "effect"
 export interface RestartOptions {
   /** Restarts in a row, without a batch that succeeds between them. Default 5. */
   readonly times?: number
-  /** Before the first of them; doubled before each further one. Default 100 milliseconds. */
+  /** Before the first of them; doubled before each further one, up to 30 seconds. Default 100 milliseconds. */
   readonly delay?: Duration.Input
 }
 
@@ -48,6 +48,9 @@ export interface SupervisorOptions<W extends Supervised, E extends { readonly me
 
 const defaultTimes = 5
 const defaultDelay = "100 millis"
+
+/** Milliseconds up to which delays double. */
+const maxDelay = 30_000
 
 /** The problem with the options; undefined if they are valid. */
 export const wrongRestart = (options: RestartOptions = {}): string | undefined => {
@@ -101,7 +104,7 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
   /** Whether there is a worker again. */
   const restart = Effect.gen(function* () {
     while (restarts < times) {
-      yield* Effect.sleep(firstDelay * 2 ** restarts)
+      yield* Effect.sleep(Math.max(firstDelay, Math.min(maxDelay, firstDelay * 2 ** restarts)))
       restarts += 1
       const started = yield* begin.pipe(Effect.result, Effect.uninterruptible)
       if (Result.isSuccess(started)) return started.success

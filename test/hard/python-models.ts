@@ -1,0 +1,37 @@
+/** The models in Python of the attacks, beside one in code. */
+import { Model, Tensor } from "@nereid/core"
+import { Python } from "@nereid/python"
+
+export { Zeros, ZerosLive } from "./models.ts"
+
+const file = new URL("python_models.py", import.meta.url)
+
+/** Returns its input. */
+export class Counted extends Model.Service<Counted>()("counted", {
+  inputs: { COUNT: Tensor.scalar("INT32") },
+  outputs: { COUNT: Tensor.scalar("INT32") },
+  maxBatchSize: 16,
+}) {}
+
+export const CountedLive = Python.layer(Counted, {
+  file,
+  function: "counted",
+  instances: 2,
+  // A process may be killed many times in a row before it has answered.
+  restart: { delay: "20 millis", times: 1000 },
+})
+
+/** Runs the command of its input. */
+export class Misbehaving extends Model.Service<Misbehaving>()("misbehaving", {
+  inputs: { TEXT: Tensor.utf8() },
+  outputs: { ANSWER: Tensor.utf8() },
+  maxBatchSize: 4,
+}) {}
+
+export const MisbehavingLive = Python.layer(Misbehaving, {
+  file,
+  function: "misbehave",
+  executeTimeout: "2 seconds",
+  maxMemoryBytes: 2 ** 28,
+  restart: { delay: "20 millis", times: 1000 },
+})
