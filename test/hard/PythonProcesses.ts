@@ -1,6 +1,4 @@
 /** Models in Python: processes that are killed, leak, outlive their server, or do what code must not do. */
-import { createRequire } from "node:module"
-const require = createRequire(import.meta.url)
 import { mkdirSync, rmSync } from "node:fs"
 import { Agent } from "node:http"
 import { Random } from "../conformance/fuzz/Random.ts"
@@ -116,15 +114,7 @@ export const kills: Attack = {
     const { answers, failures } = await traffic(target, () => rounds(count))
     await works(target)
     // A process that has just been started has a folder for its socket.
-    await until("no file is left", () => PythonTarget.filesOf(target).length === 0).catch((error) => {
-      const { execSync } = require("node:child_process")
-      throw new Error(
-        String(error) +
-          PythonTarget.filesOf(target) +
-          execSync(`ls -lRa --time-style=full-iso ${target.folder}; date; ps -ef | grep nereid_model`).toString() +
-          target.program.output.slice(-6000),
-      )
-    })
+    await until("no file is left", () => PythonTarget.filesOf(target).length === 0)
     await until("the descriptors are closed", () => target.openFiles <= openFiles)
     return `${count} kills, ${answers} answers, ${failures} of them tell of a death, ${await isAsBefore(target, before)}`
   },

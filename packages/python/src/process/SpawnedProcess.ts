@@ -6,7 +6,7 @@
  *   data      a Unix socket in a folder that only this user can open, and that is removed once both ends are connected
  */
 import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmdirSync, unlinkSync } from "node:fs"
 import { connect, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -92,7 +92,7 @@ export class SpawnedProcess {
     const parent = folders.find((folder) => Buffer.byteLength(folder) + 30 < maxSocketPath) ?? "/tmp"
     // mkdtemp makes folders with mode 0700.
     this.#folder = mkdtempSync(join(parent, "nereid-"))
-    return join(this.#folder, "data")
+    return join(this.#folder, dataName)
   }
 
   /** Connects the data socket, on which the process listens. */
@@ -167,13 +167,28 @@ export class SpawnedProcess {
 
   #exit(reason: string): void {
     this.#break(reason)
+    this.#removeFolder()
     this.#events.onExit(reason)
   }
 
+  /** Removes the folder. The process may make or remove the socket meanwhile, so a later event may have to try again. */
   #removeFolder(): void {
-    if (this.#folder === undefined) return
-    rmSync(this.#folder, { recursive: true, force: true })
-    this.#folder = undefined
+    const folder = this.#folder
+    if (folder === undefined) return
+    succeeds(() => unlinkSync(join(folder, dataName)))
+    if (succeeds(() => rmdirSync(folder))) this.#folder = undefined
+  }
+}
+
+const dataName = "data"
+
+/** Whether the call throws nothing. */
+const succeeds = (run: () => void): boolean => {
+  try {
+    run()
+    return true
+  } catch {
+    return false
   }
 }
 
