@@ -1,8 +1,9 @@
 /** The layers of the guide on choosing: each provides the same contract, so each gives the same response. */
 import { writeFileSync } from "node:fs"
 import { Server } from "@nereid/server"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { model, node, value } from "./fixtures/onnx.ts"
+import { python } from "./fixtures/python.ts"
 import { Guide } from "./Guide.ts"
 
 const guide = new Guide("docs/guides/choosing.md")
@@ -17,6 +18,11 @@ beforeAll(() => {
   writeFileSync(guide.file("length.onnx"), bytes)
 })
 
+beforeAll(() => {
+  if (python !== undefined) vi.stubEnv("NEREID_PYTHON", python)
+})
+afterAll(() => vi.unstubAllEnvs())
+
 const ports = { http: 0, grpc: false, metrics: false } as const
 
 const infer = async (port: number, rows: number, parameters: object = {}) => {
@@ -29,7 +35,9 @@ const infer = async (port: number, rows: number, parameters: object = {}) => {
   return answer
 }
 
-it.each(["each", "batch", "requests", "onnx", "worker"])("%s.ts gives the norms of its rows", async (name) => {
+const layers = ["each", "batch", "requests", "onnx", "worker", ...(python === undefined ? [] : ["python"])]
+
+it.each(layers)("%s.ts gives the norms of its rows", async (name) => {
   const { Length } = await import(guide.file("contract.ts"))
   const { LengthLive } = await import(guide.file(`${name}.ts`))
   await using server = await Server.start([Length], LengthLive, ports)

@@ -24,3 +24,13 @@ it.skipIf(!hasCurl || python === undefined)("main.ts answers as the guide shows"
   await serving.match(/Started HTTPService/)
   expect(await shell(curl.replace("8000", port))).toBe(response)
 })
+
+it.skipIf(python === undefined)("the model outside the server prints what the guide shows", async () => {
+  const text = readFileSync(join(root, path), "utf8")
+  const [, input = ""] = /^python3 -m nereid_model \S+ --input '(.*)'$/m.exec(text) ?? []
+  const [, printed] = /^The first command prints\n\n```\n([^]*?)```/m.exec(text) ?? []
+  const args = ["-m", "nereid_model", "models/scale/1/model.py", "--input", input]
+  const variables = { PYTHONPATH: join(root, "packages/python/python") }
+  const { output } = await new Program(args, variables, guide.folder, python).ended
+  expect(output).toBe(printed)
+})

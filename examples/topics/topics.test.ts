@@ -38,7 +38,7 @@ describe.skipIf(python === undefined)("the pipeline", () => {
     }
   })
 
-  it("gives each text the topic of its own words, at any length and beside others", async () => {
+  it("gives each text its topic, at any length and among others", async () => {
     await using model = await Client.connect(Topic, { url: grpc })
     const texts = ["refund", "parcel ".repeat(200), "", "invoice for my company, please", "login"]
     const answers = await Promise.all(texts.map((TEXT) => model.infer({ TEXT })))
