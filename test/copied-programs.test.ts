@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { join } from "node:path"
 import { text as readText } from "node:stream/consumers"
 import { Layer } from "effect"
+import { Model as ModelClass, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Words, WordsLive } from "../examples/streaming/server.ts"
@@ -18,11 +19,23 @@ import * as TypeScript from "../packages/dashboard/page/try/copy/TypeScript.ts"
 import { ofBytes, ofNumbers, ofText } from "../packages/dashboard/page/try/tensor/Tensor.ts"
 import { hasCurl, root, shell } from "./Program.ts"
 
+class Sums extends ModelClass.Service<Sums>()("sums", {
+  inputs: { VALUE: Tensor.scalar("INT32") },
+  outputs: { TOTAL: Tensor.scalar("INT32") },
+  sequence: { state: { SUM: Tensor.scalar("INT32") } },
+}) {}
+
+const SumsLive = ModelClass.sequence(Sums, ({ VALUE }, { state: { SUM }, sequence: { id, isStart } }) => ({
+  outputs: { TOTAL: isStart && id !== 0n ? SUM + VALUE : -1 },
+  state: { SUM: SUM + VALUE },
+}))
+
 const start = () =>
-  Server.start([...tried, Words], Layer.mergeAll(triedLive, WordsLive), {
+  Server.start([...tried, Words, Sums], Layer.mergeAll(triedLive, WordsLive, SumsLive), {
     http: { host: "127.0.0.1", port: 0 },
     grpc: false,
     metrics: false,
+    drainTimeout: "10 millis",
   })
 let server: Awaited<ReturnType<typeof start>>
 /** Below the repository, so that the packages resolve. */
@@ -58,19 +71,20 @@ interface Case {
   readonly inputs: Given
   readonly parameters?: Attempt["parameters"]
   readonly id?: string
+  readonly sequence?: Attempt["sequence"]
   /** Output of each program; empty for curl if the response is saved to a file. */
   readonly curl: string | RegExp
   readonly typescript: string | RegExp
   readonly python: string | RegExp
 }
 
-const attemptOf = async ({ model: name, inputs, parameters = {}, id = "" }: Case): Promise<Attempt> => {
+const attemptOf = async ({ model: name, inputs, parameters = {}, id = "", sequence }: Case): Promise<Attempt> => {
   const model = await describeModel(name)
   const given = model.inputs.flatMap((field) => {
     const { [field.name]: input } = inputs
     return input === undefined ? [] : [{ field, ...input }]
   })
-  return { model, inputs: given, parameters, id }
+  return { model, inputs: given, parameters, id, sequence }
 }
 
 const save = ({ files }: Snippet): void => {
@@ -160,6 +174,22 @@ const cases: Readonly<Record<string, Case>> = {
     curl: "",
     typescript: /DATA/,
     python: /DATA \[b'\\x00\\xff%\\n'\]/,
+  },
+  "the start of a sequence": {
+    model: "sums",
+    inputs: { VALUE: numbers("INT32", [1], [7]) },
+    sequence: { id: 9007199254740993n, isStart: true, isEnd: false },
+    curl: /"name":"TOTAL","datatype":"INT32","shape":\[1\],"data":\[7\]/,
+    typescript: /TOTAL: 7/,
+    python: /TOTAL \[7\]/,
+  },
+  "a sequence of one request, whose id is a text": {
+    model: "sums",
+    inputs: { VALUE: numbers("INT32", [1], [8]) },
+    sequence: { id: "it's a text", isStart: true, isEnd: true },
+    curl: /"data":\[8\]/,
+    typescript: /TOTAL: 8/,
+    python: /TOTAL \[8\]/,
   },
   "a stream": {
     model: "words",

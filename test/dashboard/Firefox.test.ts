@@ -20,18 +20,26 @@ class Ink extends Model.Service<Ink>()("ink", {
   outputs: { ink: Tensor.scalar("FP32") },
 }) {}
 
+class Sums extends Model.Service<Sums>()("sums", {
+  inputs: { x: Tensor.scalar("INT32") },
+  outputs: { sum: Tensor.scalar("INT32") },
+  sequence: { state: { SUM: Tensor.scalar("INT32") } },
+}) {}
+
 const layers = Layer.mergeAll(
   Model.each(Twice, ({ x }) => ({ y: 2 * x })),
   Model.stream(Count, ({ to }) => Stream.range(1, to).pipe(Stream.map((n) => ({ n })))),
+  Model.sequence(Sums, ({ x }, { state: { SUM } }) => ({ outputs: { sum: SUM + x }, state: { SUM: SUM + x } })),
   Model.each(Ink, ({ image }) => ({ ink: image.data.reduce((sum, value) => sum + value, 0) })),
 )
 
 const start = () =>
-  Server.start([Twice, Count, Ink], layers, {
+  Server.start([Twice, Count, Sums, Ink], layers, {
     http: { host: "127.0.0.1", port: 0 },
     grpc: false,
     metrics: false,
     dashboard: true,
+    drainTimeout: "10 millis",
   })
 
 if (program === undefined)
@@ -73,6 +81,22 @@ describe.skipIf(program === undefined)("the page in Firefox", () => {
     })()`)
     await firefox.type(`${text}${enter}`)
     await firefox.value(isAnswered)
+  })
+
+  it("tries a sequence of requests, and ends it", async () => {
+    await open("#/models/sums/1")
+    await firefox.value(`(() => {
+      const field = document.querySelector(".try .input-field input")
+      field?.focus()
+      field?.select()
+      return field !== null && document.activeElement === field
+    })()`)
+    await firefox.type(`20${enter}`)
+    await firefox.value(`document.querySelector(".sequence")?.textContent.includes("has had 1 request")`)
+    await firefox.value(`(document.querySelector(".try button[type=submit]")?.click(), true)`)
+    await firefox.value(`document.querySelector(".answer .figure")?.textContent === "40"`)
+    await firefox.value(`(document.querySelector(".sequence button")?.click(), true)`)
+    await firefox.value(`document.querySelector(".sequence")?.textContent.includes("had 2 requests, and has ended")`)
   })
 
   it("draws a picture for a model", async () => {

@@ -18,6 +18,14 @@ export interface Field {
   readonly default: unknown
 }
 
+/** The sequences of a model whose requests must belong to one. */
+export interface Sequences {
+  /** Seconds after its last response at which a sequence expires; undefined for never. */
+  readonly maxIdle: number | undefined
+  /** Whether the model has texts as ids, and no numbers. */
+  readonly hasTextIds: boolean
+}
+
 export interface Model {
   readonly name: string
   readonly version: string
@@ -30,6 +38,8 @@ export interface Model {
   readonly maxBatchSize: number
   /** Whether a request has any number of responses. */
   readonly decoupled: boolean
+  /** Undefined if a request need not belong to a sequence. */
+  readonly sequences: Sequences | undefined
   readonly config: ModelConfig
 }
 
@@ -52,9 +62,23 @@ export const make = (version: string, metadata: ModelMetadata, config: ModelConf
     errors: contract.errors ?? [],
     maxBatchSize,
     decoupled: config.model_transaction_policy?.decoupled === true,
+    sequences: contract.sequence && sequencesOf(contract.sequence, config),
     config,
   }
 }
+
+const sequencesOf = (
+  { max_idle_microseconds: micros }: { readonly max_idle_microseconds?: number },
+  { sequence_batching: batching }: ModelConfig,
+): Sequences => {
+  const controls = (batching?.control_input ?? []).flatMap(({ control }) => control)
+  return {
+    maxIdle: micros === undefined ? undefined : micros / 1e6,
+    hasTextIds: controls.some(({ kind, data_type: type }) => isId(kind) && type === "TYPE_STRING"),
+  }
+}
+
+const isId = (kind: string | undefined): boolean => kind === "CONTROL_SEQUENCE_CORRID"
 
 const fieldOf = (
   { name, datatype, shape }: TensorMetadata,

@@ -50,6 +50,8 @@ export interface ModelMetadata {
     readonly parameters?: ReadonlyArray<DeclaredParameter>
     readonly response_parameters?: ReadonlyArray<DeclaredParameter>
     readonly errors?: ReadonlyArray<DeclaredError>
+    /** Present if every request must belong to a sequence. */
+    readonly sequence?: { readonly max_idle_microseconds?: number }
   }
 }
 
@@ -78,7 +80,11 @@ export interface ModelConfig {
     readonly max_queue_delay_microseconds: number | string
     readonly default_queue_policy?: { readonly max_queue_size: number }
   }
-  readonly sequence_batching?: object
+  readonly sequence_batching?: {
+    readonly control_input?: ReadonlyArray<{
+      readonly control: ReadonlyArray<{ readonly kind?: string; readonly data_type?: string }>
+    }>
+  }
   readonly ensemble_scheduling?: { readonly step: ReadonlyArray<EnsembleStep> }
   readonly model_transaction_policy?: { readonly decoupled?: boolean }
   readonly response_cache?: { readonly enable?: boolean }

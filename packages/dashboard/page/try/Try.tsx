@@ -9,6 +9,7 @@ import type { Attempt, Input } from "./call/Attempt.ts"
 import { type Event, infer, stream, type Timed } from "./call/call.ts"
 import { fieldWithoutJson } from "./call/GenerateRequest.ts"
 import type { Answer } from "./call/Output.ts"
+import * as Session from "./call/Session.ts"
 import { CopyAs } from "./CopyAs.tsx"
 import { FailureView } from "./FailureView.tsx"
 import type { Entry } from "./fields/Entry.ts"
@@ -18,6 +19,8 @@ import { attempt as attempted, Invalid } from "./Invalid.ts"
 import { initialOptions, MoreOptions, optionsOf } from "./MoreOptions.tsx"
 import { DeclaredParameters, initialParameters, parametersOf } from "./ParameterFields.tsx"
 import { Repeat } from "./repeat/Repeat.tsx"
+import { SequenceFields } from "./SequenceFields.tsx"
+import { useSession } from "./useSession.ts"
 import "./try.css"
 
 /** Time between two drawings of a stream, in milliseconds. */
@@ -33,10 +36,10 @@ interface Outcome {
 
 /** A form of another contract starts anew; a model that is loaded again with the same one keeps its form. */
 export const Try = ({ model }: { readonly model: Model }) => {
-  const { inputs, outputs, parameters, decoupled, maxBatchSize } = model
+  const { inputs, outputs, parameters, decoupled, maxBatchSize, sequences } = model
   const field = decoupled ? fieldWithoutJson(model) : undefined
   if (field !== undefined) return <NoStream field={field} />
-  return <Form key={JSON.stringify([inputs, outputs, parameters, decoupled, maxBatchSize])} model={model} />
+  return <Form key={JSON.stringify([inputs, outputs, parameters, decoupled, maxBatchSize, sequences])} model={model} />
 }
 
 const NoStream = ({ field: { name, datatype } }: { readonly field: Field }) => (
@@ -57,34 +60,50 @@ const Form = ({ model }: { readonly model: Model }) => {
   const controller = useRef<AbortController | undefined>(undefined)
   useEffect(() => () => controller.current?.abort(), [])
 
+  const { sequences } = model
+  const { session, note, settle, fail, setId, leave } = useSession(model)
   const attempt = useMemo(
     () =>
       attempted((): Attempt => ({
         model,
         inputs: inputsOf(model, entries),
         ...optionsOf(options, parametersOf(model, parameters)),
+        ...(sequences && { sequence: Session.stepOf(session, sequences, false) }),
       })),
-    [model, entries, parameters, options],
+    [model, entries, parameters, options, sequences, session],
+  )
+  // Requests that are repeated are sequences of their own.
+  const otherId = useMemo(Session.madeId, [])
+  const repeated = useMemo(
+    () =>
+      attempt instanceof Invalid || sequences === undefined
+        ? attempt
+        : { ...attempt, sequence: Session.wholeStep(otherId, sequences) },
+    [attempt, sequences, otherId],
   )
   const shared: Extents = {
     get: (key, fallback) => extents[key] ?? fallback,
     set: (key, extent) => setExtents((all) => ({ ...all, [key]: extent })),
   }
-  const submit = async () => {
+  const submit = async (isEnd: boolean) => {
     if (attempt instanceof Invalid) return setRefused(`The request cannot be sent. ${attempt.message}.`)
+    const sequence = attempt.sequence && { ...attempt.sequence, isEnd }
     const abort = new AbortController()
     controller.current = abort
     setRefused("")
     setRunning(true)
     setOutcome(undefined)
     try {
-      await send(attempt, abort.signal, setOutcome)
+      const problem = await send({ ...attempt, sequence }, abort.signal, setOutcome)
+      if (problem !== undefined) fail(problem)
+      else if (sequence !== undefined) settle(sequence)
     } catch (error) {
       if (error instanceof Invalid) setRefused(`The request cannot be sent. ${error.message}.`)
       else {
         // The responses before the error stay.
         const problem = abort.signal.aborted ? new Refusal("You have stopped the request.", 0) : Refusal.of(error)
         setOutcome((before) => ({ ...before, problem }))
+        fail(problem)
       }
     } finally {
       setRunning(false)
@@ -96,7 +115,7 @@ const Form = ({ model }: { readonly model: Model }) => {
         noValidate
         onSubmit={(event) => {
           event.preventDefault()
-          if (!isRunning) void submit()
+          if (!isRunning) void submit(false)
         }}
       >
         {model.inputs.map((field) => (
@@ -109,10 +128,25 @@ const Form = ({ model }: { readonly model: Model }) => {
         ))}
         <DeclaredParameters model={model} value={parameters} onValue={setParameters} />
         <MoreOptions options={options} onOptions={setOptions} parameters={parameters} onParameters={setParameters} />
+        {sequences !== undefined && (
+          <SequenceFields
+            sequences={sequences}
+            session={session}
+            onId={setId}
+            note={note}
+            isRunning={isRunning}
+            onLeave={leave}
+          />
+        )}
         <p class="buttons">
           <button type="submit" disabled={isRunning}>
             {isRunning ? "Running…" : "Run"}
           </button>
+          {sequences !== undefined && (
+            <button type="button" disabled={isRunning} onClick={() => void submit(true)}>
+              Run as the last request
+            </button>
+          )}
           <button type="button" class="plain" disabled={!isRunning} onClick={() => controller.current?.abort()}>
             Stop
           </button>
@@ -125,7 +159,7 @@ const Form = ({ model }: { readonly model: Model }) => {
         {outcome !== undefined && <OutcomeView outcome={outcome} isRunning={isRunning} />}
       </div>
       <CopyAs attempt={attempt} />
-      <Repeat attempt={attempt} />
+      <Repeat attempt={repeated} />
     </div>
   )
 }
@@ -140,10 +174,16 @@ const inputsOf = (model: Model, entries: Readonly<Record<string, Entry | undefin
     return []
   })
 
-const send = async (attempt: Attempt, signal: AbortSignal, onOutcome: (outcome: Outcome) => void): Promise<void> => {
+/** The result is the error that a stream has ended with. */
+const send = async (
+  attempt: Attempt,
+  signal: AbortSignal,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<Refusal | undefined> => {
   if (!attempt.model.decoupled) {
     const { answer, ...timed } = await infer(attempt, signal)
-    return onOutcome({ answer, timed })
+    onOutcome({ answer, timed })
+    return undefined
   }
   const events: Array<Event> = []
   let count = 0
@@ -159,6 +199,7 @@ const send = async (attempt: Attempt, signal: AbortSignal, onOutcome: (outcome: 
       timer ??= setTimeout(draw, count === 1 ? 0 : drawInterval)
     })
     onOutcome({ events, count, timed, ...(problem && { problem }) })
+    return problem
   } catch (error) {
     if (count > 0) draw()
     throw error

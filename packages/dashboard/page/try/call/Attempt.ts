@@ -19,6 +19,14 @@ export interface Attempt {
   readonly id: string
   /** With `timeout`, in microseconds, and `priority`. */
   readonly parameters: Readonly<Record<string, ParameterValue>>
+  /** Place in a sequence; absent for a model without sequences. */
+  readonly sequence?: SequenceStep | undefined
+}
+
+export interface SequenceStep {
+  readonly id: bigint | string
+  readonly isStart: boolean
+  readonly isEnd: boolean
 }
 
 /** The shape on the wire: with a batch dimension of 1 if the model has one. */
@@ -30,5 +38,16 @@ export const pathOf = ({ name, version }: Model, verb: string): string => {
   return `${version === "" ? model : `${model}/versions/${encodeURIComponent(version)}`}/${verb}`
 }
 
-/** Parameters as JSON. */
-export const parametersOf = ({ parameters }: Attempt): { readonly [name: string]: Json } => parameters
+/** Parameters as JSON, with those of the sequence. */
+export const parametersOf = ({
+  parameters,
+  sequence,
+}: Pick<Attempt, "parameters" | "sequence">): { readonly [name: string]: Json } =>
+  sequence === undefined
+    ? parameters
+    : {
+        ...parameters,
+        sequence_id: sequence.id,
+        ...(sequence.isStart && { sequence_start: true }),
+        ...(sequence.isEnd && { sequence_end: true }),
+      }

@@ -27,6 +27,7 @@ const modelOf = (inputs: ReadonlyArray<Field>, outputs: ReadonlyArray<Field>, ma
   errors: [],
   maxBatchSize,
   decoupled: false,
+  sequences: undefined,
   config: { name: "m", platform: "", backend: "", max_batch_size: maxBatchSize, input: [], instance_group: [] },
 })
 

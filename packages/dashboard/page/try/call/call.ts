@@ -2,8 +2,9 @@
 import { events } from "../../api/events.ts"
 import { send } from "../../api/http.ts"
 import { Refusal } from "../../api/Refusal.ts"
-import { isObject, type Json, read } from "../json/Json.ts"
-import { type Attempt, pathOf } from "./Attempt.ts"
+import type { Model } from "../../api/Model.ts"
+import { isObject, type Json, read, write } from "../json/Json.ts"
+import { type Attempt, parametersOf, pathOf, type SequenceStep } from "./Attempt.ts"
 import * as GenerateRequest from "./GenerateRequest.ts"
 import * as InferRequest from "./InferRequest.ts"
 import { type Answer, decodeGenerate, decodeInfer } from "./Output.ts"
@@ -74,6 +75,18 @@ export const infer = async (attempt: Attempt, signal: AbortSignal): Promise<Unar
   const length = response.headers.get("inference-header-content-length")
   const answer = decodeInfer(body, length === null ? undefined : Number(length), attempt.model)
   return { answer, milliseconds, timing: parse(response.headers.get("server-timing")) }
+}
+
+/** Ends a sequence without a request, as far as the server still has it. */
+export const leave = async (model: Model, sequence: SequenceStep): Promise<void> => {
+  const parameters = parametersOf({
+    parameters: { sequence_close: true },
+    sequence: { ...sequence, isStart: false, isEnd: true },
+  })
+  const [verb, body] = model.decoupled ? ["generate_stream", { parameters }] : ["infer", { parameters, inputs: [] }]
+  const headers = { "content-type": "application/json" }
+  // Also when the page closes.
+  await send(pathOf(model, verb), { method: "POST", headers, body: write(body), keepalive: true }, true)
 }
 
 export interface Event {

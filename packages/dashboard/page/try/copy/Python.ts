@@ -85,7 +85,7 @@ const bytesOf = (element: Uint8Array): string => {
 /** A string of JSON is one of Python: a lone surrogate cannot be in bytes of UTF-8, from which all texts come. */
 const literal = (text: string): string => JSON.stringify(text)
 
-const optionsOf = ({ model, id, parameters }: Attempt): string => {
+const optionsOf = ({ model, id, parameters, sequence }: Attempt): string => {
   const { timeout, priority, ...others } = parameters
   const free = Object.entries(others).map(([name, value]) => `${literal(name)}: ${valueOf(value)}`)
   return [
@@ -93,6 +93,9 @@ const optionsOf = ({ model, id, parameters }: Attempt): string => {
     ...(id === "" ? [] : [`, request_id=${literal(id)}`]),
     ...(timeout === undefined ? [] : [`, timeout=${String(timeout)}`]),
     ...(priority === undefined ? [] : [`, priority=${String(priority)}`]),
+    ...(sequence === undefined ? [] : [`, sequence_id=${valueOf(sequence.id)}`]),
+    ...(sequence?.isStart === true ? [", sequence_start=True"] : []),
+    ...(sequence?.isEnd === true ? [", sequence_end=True"] : []),
     ...(free.length === 0 ? [] : [`, parameters={${free.join(", ")}}`]),
   ].join("")
 }

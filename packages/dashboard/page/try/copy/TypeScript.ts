@@ -17,6 +17,7 @@ export const make = (attempt: Attempt, origin: string): Snippet => {
   const values = inputs.map((input) => `${keyOf(input.field.name)}: ${valueOf(input)}`)
   const options = optionsOf(attempt)
   const call = `${lines(values, "") === "" ? "{}" : `{ ${values.join(", ")} }`}${options}`
+  const caller = model.sequences === undefined ? "model" : "session"
   const files = filesOf(inputs)
   const target = `{ url: ${JSON.stringify(origin)}${model.version === "" ? "" : `, version: ${JSON.stringify(model.version)}`} }`
   const text = [
@@ -31,12 +32,14 @@ export const make = (attempt: Attempt, origin: string): Snippet => {
     `  inputs: ${declared(model.inputs)},`,
     `  outputs: ${declared(model.outputs)},`,
     ...(model.maxBatchSize > 0 ? [`  maxBatchSize: ${model.maxBatchSize},`] : []),
+    ...(model.sequences === undefined ? [] : ["  sequence: {},"]),
     "}) {}",
     "",
     `await using model = await Client.connect(${className}, ${target})`,
+    ...(model.sequences === undefined ? [] : ["await using session = model.session()"]),
     ...(model.decoupled
-      ? [`for await (const outputs of model.stream(${call})) console.log(outputs)`]
-      : [`const outputs = await model.infer(${call})`, "console.log(outputs)"]),
+      ? [`for await (const outputs of ${caller}.stream(${call})) console.log(outputs)`]
+      : [`const outputs = await ${caller}.infer(${call})`, "console.log(outputs)"]),
   ]
   return { text: text.join("\n"), files }
 }
