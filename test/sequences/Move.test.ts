@@ -218,3 +218,42 @@ it.live("a sequence that the other server refuses ends on the stopping one", () 
     expect(yield* sendOne(other, 1n, "E", 1, 101)).toBe(101)
   }),
 )
+
+const restricted = { http: [{ apis: ["model-repository"], key: "admin-key", value: "s3cret" }] } as const
+
+it.live.each([
+  ["without its secret", {}, false],
+  ["with another secret", { "admin-key": "secret" }, false],
+  ["with its secret", { "Admin-Key": "s3cret" }, true],
+] as const)(
+  "a server that restricts its repository is handed sequences only with its secret: %s",
+  ([, headers, taken]) =>
+    Effect.gen(function* () {
+      const other = yield* serve(accumulator, { server: { restrictedApis: restricted } })
+      const scope = yield* Scope.make()
+      const handOverSequences = { url: `http://127.0.0.1:${other.http}`, headers }
+      const one = yield* Scope.provide(serve(accumulator, { server: { handOverSequences } }), scope)
+      expect(yield* sendOne(one, 1n, "S", 5, 5)).toBe(5)
+      const stopped = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+      if (taken) yield* Fiber.join(stopped)
+      else {
+        // It goes on here, and the stop waits for it.
+        expect(yield* sendOne(one, 1n, "", 1, 6)).toBe(6)
+        expect(yield* sendOne(one, 1n, "E", 1, 7)).toBe(7)
+        yield* Fiber.join(stopped)
+      }
+      const lost = "inference request for sequence 1 to model 'm' must specify the START flag"
+      expect(yield* sendOne(other, 1n, "E", 2, 7)).toEqual(taken ? 7 : expect.stringContaining(lost))
+    }),
+)
+
+it.live.each([
+  [{ url: "grpc://b:8001" }, "sequences are handed over by HTTP, not by gRPC"],
+  [{ url: "http://b:8000", headers: { "admin key": "s3cret" } }, 'handOverSequences: invalid header "admin key"'],
+  [{ url: "http://b:8000", headers: { key: "s3cret\n" + "x: y" } }, 'handOverSequences: invalid header "key"'],
+] as const)("a server does not start with %j", ([handOverSequences, message]) =>
+  Effect.gen(function* () {
+    const error = yield* Effect.flip(serve(accumulator, { server: { handOverSequences } }))
+    expect(error).toMatchObject({ message })
+  }),
+)

@@ -26,7 +26,7 @@ const timeout = Duration.seconds(10)
 
 class HandOverFailed extends Data.TaggedError("HandOverFailed")<{ readonly message: string }> {}
 
-/** Checks the URL. */
+/** Checks the URL and the headers. */
 export const check = ({ url, headers = {} }: HandOver): Result.Result<Required<HandOver>, ServeError> => {
   const parsed = ServerUrl.parse(url, "http")
   if (Result.isFailure(parsed)) return Result.fail(new ServeError({ message: parsed.failure.message }))
@@ -34,7 +34,21 @@ export const check = ({ url, headers = {} }: HandOver): Result.Result<Required<H
   if (protocol !== "http") {
     return Result.fail(new ServeError({ message: "sequences are handed over by HTTP, not by gRPC" }))
   }
+  for (const [name, value] of Object.entries(headers)) {
+    // The value may be a secret.
+    if (!isHeader(name, value)) {
+      return Result.fail(new ServeError({ message: `handOverSequences: invalid header ${JSON.stringify(name)}` }))
+    }
+  }
   return Result.succeed({ url: ServerUrl.origin(parsed.success) + path, headers })
+}
+
+const isHeader = (name: string, value: string): boolean => {
+  try {
+    return new Headers({ [name]: value }).has(name)
+  } catch {
+    return false
+  }
 }
 
 /** Moves all sequences that can be moved, and logs their number. `wait`: maximum time for running requests to end. */

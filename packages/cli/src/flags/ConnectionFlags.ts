@@ -1,24 +1,11 @@
 /** Flags of commands that call a server: request headers and TLS. */
 import { readFileSync } from "node:fs"
-import { Result } from "effect"
 import type { Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
+import * as HeaderFlag from "./HeaderFlag.ts"
 
 export const flags = {
-  headers: FlagKind.collected(
-    "header",
-    {
-      takes: "name:value",
-      aliases: ["H"],
-      description: "Header to send with every request, as metadata over gRPC; repeatable",
-      display: (text) => text.replace(/:.*/, ":…"),
-    },
-    (text) => {
-      const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*([ -~\t]*)$/.exec(text) ?? []
-      if (name === undefined || value === undefined) return Result.fail("name:value")
-      return Result.succeed([name.toLowerCase(), value.trim()] as const)
-    },
-  ),
+  headers: HeaderFlag.make("header", "Header to send with every request, as metadata over gRPC; repeatable", ["H"]),
   ca: FlagKind.text("tls-ca", "path", "CA certificate file to verify the server, in PEM", "the CA list of Node"),
   cert: FlagKind.text("tls-cert", "path", "Client certificate file, in PEM"),
   key: FlagKind.text("tls-key", "path", "Private key file of the client certificate, in PEM"),

@@ -1,7 +1,9 @@
 /** The flags of the server as a whole, and the server's options that they are. */
 import type { ServerOptions } from "@nereid/server/Server"
-import type { Command } from "effect/cli"
+import { Result } from "effect"
+import { CliError, type Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
+import * as HeaderFlag from "./HeaderFlag.ts"
 
 export const flags = {
   id: FlagKind.text("id", "name", "Server name in the server metadata", "nereid"),
@@ -27,6 +29,10 @@ export const flags = {
     "hand-over-sequences",
     "url",
     "At a stop, hand live sequences to the server at this HTTP URL, such as http://models-2:8000",
+  ),
+  handOverHeaders: HeaderFlag.make(
+    "hand-over-header",
+    "Header to send to the server of --hand-over-sequences, such as the secret of a restricted API; repeatable",
   ),
   strictReadiness: FlagKind.boolean(
     "strict-readiness",
@@ -70,12 +76,19 @@ export const flags = {
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-export const options = ({
+/** Fails if flags contradict each other. */
+export const options = (values: Values): Result.Result<ServerOptions, CliError.UserError> =>
+  values.handOverHeaders.length > 0 && values.handOverSequences === undefined
+    ? Result.fail(new CliError.UserError({ cause: "--hand-over-header requires --hand-over-sequences" }))
+    : Result.succeed(serverOptions(values))
+
+const serverOptions = ({
   id,
   exitTimeout,
   drainDelay,
   strictReadiness,
-  handOverSequences,
+  handOverSequences: url,
+  handOverHeaders: headers,
   maxConnections,
   sendTimeout,
   maxInFlightSize,
@@ -84,7 +97,9 @@ export const options = ({
 }: Values): ServerOptions => ({
   ...(id === undefined ? {} : { id }),
   strictReadiness,
-  ...(handOverSequences === undefined ? {} : { handOverSequences: { url: handOverSequences } }),
+  ...(url === undefined
+    ? {}
+    : { handOverSequences: { url, ...(headers.length > 0 && { headers: Object.fromEntries(headers) }) } }),
   maxConnections,
   ...(maxInFlightSize === undefined ? {} : { maxInFlightSize }),
   allowClientSharedMemory: allowSharedMemory,

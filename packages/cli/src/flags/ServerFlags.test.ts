@@ -52,6 +52,10 @@ describe("options", () => {
     ["--id triton", { id: "triton" }],
     ["--strict-readiness 0", { strictReadiness: false }],
     ["--hand-over-sequences http://b:8000", { handOverSequences: { url: "http://b:8000" } }],
+    [
+      "--hand-over-sequences http://b:8000 --hand-over-header Admin-Key:a=b:c --hand-over-header x-a:1",
+      { handOverSequences: { url: "http://b:8000", headers: { "admin-key": "a=b:c", "x-a": "1" } } },
+    ],
     ["--exit-timeout-secs 0", { drainTimeout: "0 seconds" }],
     ["--saturation-queue-target-ms 50", { metricsOptions: { cpu: true, interval: 2000, queueTarget: 50 } }],
     ["--drain-delay 15", { drainDelay: "15 seconds" }],
@@ -243,6 +247,11 @@ describe("refuses", () => {
       "--allow-http false --allow-grpc 0",
       "--allow-http=false and --allow-grpc=false leave no port for inference: allow one of them, or pass --port",
     ],
+    [
+      "--hand-over-sequences http://b --hand-over-header a,b:s3cret",
+      'Invalid value for flag --hand-over-header: "a,b:…". Expected: name:value',
+    ],
+    ["--hand-over-header key:s3cret", "--hand-over-header requires --hand-over-sequences"],
     ["--port-address ::1", "--port-address requires --port"],
     ["--port-use-ssl true --port-server-cert a.crt --port-server-key a.key", "--port-use-ssl requires --port"],
     [

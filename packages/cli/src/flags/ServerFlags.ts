@@ -43,6 +43,7 @@ export const options = Effect.fnUntraced(function* (
   values: Values,
   environment: OpenTelemetryVariables.Environment,
 ): Effect.fn.Return<ServerOptions, CliError.UserError> {
+  const general = yield* Effect.fromResult(GeneralFlags.options(values.general))
   const http = HttpFlags.options(values.http)
   const grpc = GrpcFlags.options(values.grpc)
   const httpTls = yield* TlsFlags.options("http", values.http.tls)
@@ -55,7 +56,7 @@ export const options = Effect.fnUntraced(function* (
     return yield* new CliError.UserError({ cause })
   }
   return {
-    ...GeneralFlags.options(values.general),
+    ...general,
     ...http,
     ...grpc,
     ...port,
