@@ -29,10 +29,13 @@ const read = (...path: ReadonlyArray<string>) => readFileSync(join(root, ...path
 
 const repository = StagedPackage.repositoryAddress(JSON.parse(read("package.json")))
 
-/** Stages a folder that is published as it is, such as a template, except for packages that npm installed in it. */
+/** Folders that are not published: packages that npm installed, tests of Python modules, and what Python compiled. */
+const unpublished: ReadonlySet<string> = new Set(["node_modules", "tests", "__pycache__"])
+
+/** Stages a folder that is published as it is, such as a template. */
 const copy = (name: string, folder: string) => {
   const to = join(out, name, folder)
-  const filter = (source: string) => basename(source) !== "node_modules"
+  const filter = (source: string) => !unpublished.has(basename(source))
   cpSync(join(root, "packages", name, folder), to, { recursive: true, filter })
   const files = readdirSync(to, { recursive: true, encoding: "utf8" })
   for (const file of files) renameSync(join(to, file), join(to, StagedPackage.copied(file)))

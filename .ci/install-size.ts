@@ -25,7 +25,7 @@ interface Project {
 }
 
 const server = ["protocol", "core", "dashboard", "server"]
-const commandLine = [...server, "onnx", "worker", "repository", "client", "bench", "cli"]
+const commandLine = [...server, "onnx", "worker", "python", "repository", "client", "bench", "cli"]
 
 const projects: ReadonlyArray<Project> = [
   { title: "Client", packages: ["protocol", "core", "client"], others: ["effect"], ceiling: 70 },
@@ -33,7 +33,7 @@ const projects: ReadonlyArray<Project> = [
   { title: "Command line, without ONNX Runtime", packages: commandLine, others: ["effect"], ceiling: 75 },
   {
     title: "All packages, with ONNX Runtime",
-    packages: [...commandLine, "image", "python"],
+    packages: [...commandLine, "image"],
     others: ["effect", "@effect/platform-node-shared", "onnxruntime-node"],
     ceiling: 410,
   },
