@@ -7,6 +7,7 @@
  *   a model    the larger one of these
  *   the server its most saturated model, the main thread, or the memory of requests in flight
  */
+import { performance } from "node:perf_hooks"
 import { Duration } from "effect"
 import type { BatchStatistics } from "@nereid/core/internal/metrics/ModelStatistics"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
