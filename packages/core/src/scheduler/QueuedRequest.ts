@@ -46,6 +46,8 @@ export class QueuedRequest {
   group: RequestGroup | undefined = undefined
   previous: QueuedRequest | undefined = undefined
   next: QueuedRequest | undefined = undefined
+  /** Its place in sequence/RequestPlaces.ts; undefined for a model without sequences. */
+  place: object | undefined = undefined
   /** Set once an instance has it. */
   running: Executing | undefined = undefined
   /** Of a decoupled model: responses so far. */

@@ -1,10 +1,11 @@
 /** The requests of all sequences that have not ended. LiveSequences.ts has the sequences. */
 import { earliest } from "../scheduler/Queue.ts"
 import type { QueuedRequest } from "../scheduler/QueuedRequest.ts"
+import { RequestPlaces } from "./RequestPlaces.ts"
 import type { SequenceRun } from "./SequenceRun.ts"
 
 export class SequenceRequests {
-  readonly #runs = new Map<QueuedRequest, SequenceRun>()
+  readonly #runs = new RequestPlaces()
   #queued = 0
 
   /** Requests that no instance executes. */
