@@ -3,7 +3,7 @@
  * checked against its spec; the Schemas of other fields convert one value at a time.
  */
 import { Cause, Exit, Result, Schema } from "effect"
-import { type Fields, isPlain, type Field } from "./Field.ts"
+import { elementCodec, type Field, type Fields, isPlain } from "./Field.ts"
 import { matches, print, type TensorSpec } from "../tensor/TensorSpec.ts"
 import { reshape, sizeProblem, TypedTensor } from "../tensor/TypedTensor.ts"
 
@@ -29,8 +29,10 @@ export const make = (fields: Fields, specs: ReadonlyArray<TensorSpec>): SampleCo
   const columns = specs.map((spec) => column(spec, fields[spec.name]))
   return {
     encode: (sample, batched) => {
-      const strange = namesProblem(specs, sample)
-      if (strange !== undefined) return Result.fail(strange)
+      if (!hasJust(specs, sample)) {
+        const strange = namesProblem(specs, sample)
+        if (strange !== undefined) return Result.fail(strange)
+      }
       const tensors: Array<TypedTensor | undefined> = []
       for (const { spec, encode } of columns) {
         const value = valueOf(sample, spec.name)
@@ -75,13 +77,18 @@ const column = (spec: TensorSpec, field: Field | undefined): Column => {
   const codec: Schema.Codec<unknown, unknown> = field as Field & Schema.Codec<unknown, unknown>
   const encodeExit = Schema.encodeUnknownExit(codec)
   const decodeExit = Schema.decodeUnknownExit(codec)
+  const element = elementCodec(field)
   return {
     spec,
     encode: (value) => {
+      const tensor = element?.encode(value)
+      if (tensor !== undefined) return tensor
       const exit = encodeExit(value)
       return Exit.isSuccess(exit) ? check(exit.value) : messageOf(exit.cause)
     },
     decode: (tensor) => {
+      const value = element?.decode(tensor)
+      if (value !== undefined) return Result.succeed(value)
       const exit = decodeExit(tensor)
       return Exit.isSuccess(exit) ? Result.succeed(exit.value) : Result.fail(messageOf(exit.cause))
     },
@@ -91,7 +98,17 @@ const column = (spec: TensorSpec, field: Field | undefined): Column => {
 /** The value of a name. Names that all objects have, such as `constructor`, must be the object's own. */
 export const valueOf = (values: unknown, name: string): unknown => {
   const object: object = Object(values)
-  return Object.hasOwn(object, name) || !(name in Object.prototype) ? Reflect.get(object, name) : undefined
+  return !(name in Object.prototype) || Object.hasOwn(object, name) ? Reflect.get(object, name) : undefined
+}
+
+/** Whether the values are of all these names and no other. False also for optional names, and other unusual forms. */
+const hasJust = (specs: ReadonlyArray<TensorSpec>, values: unknown): boolean => {
+  if (typeof values !== "object" || values === null) return false
+  const names = Object.keys(values)
+  if (names.length !== specs.length) return false
+  for (let index = 0; index < names.length; index++) if (names[index] !== specs[index]?.name) return false
+  for (const { name } of specs) if (valueOf(values, name) === undefined) return false
+  return true
 }
 
 /** The first undeclared or missing name; undefined if there is none. */
