@@ -10,10 +10,16 @@ export const choose = (logits: ArrayLike<number>, temperature: number, random: n
   const likeliest = argmax(logits)
   if (temperature === 0) return likeliest
   const highest = logits[likeliest] ?? 0
-  const weights = Array.from(logits, (logit) => Math.exp((logit - highest) / temperature))
-  let rest = random * weights.reduce((sum, weight) => sum + weight, 0)
-  for (const [token, weight] of weights.entries()) {
-    rest -= weight
+  const weights = new Float64Array(logits.length)
+  let sum = 0
+  for (let token = 0; token < logits.length; token++) {
+    const weight = Math.exp(((logits[token] ?? 0) - highest) / temperature)
+    weights[token] = weight
+    sum += weight
+  }
+  let rest = random * sum
+  for (let token = 0; token < weights.length; token++) {
+    rest -= weights[token] ?? 0
     if (rest < 0) return token
   }
   return likeliest
