@@ -2,7 +2,7 @@
  * The requests of the benchmark, as bytes that are made once: a `ModelInfer` message, and the same tensors as an HTTP
  * body with binary data or as JSON. Written from the protocol alone, not with the code that is measured.
  */
-import { create, toBinary } from "@bufbuild/protobuf"
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { GRPCInferenceService, ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
 
 export interface Request {
@@ -40,8 +40,11 @@ const picture: Input = {
   data: Float32Array.from({ length: 3 * 224 * 224 }, (_, index) => 2 * Math.sin(index + 1)),
 }
 
-export const inputs: Readonly<Record<"add_sub" | "digits" | "glance" | "mirror" | "held", ReadonlyArray<Input>>> = {
+export const inputs: Readonly<
+  Record<"add_sub" | "add_sub_sequence" | "digits" | "glance" | "mirror" | "held", ReadonlyArray<Input>>
+> = {
   add_sub: vectors,
+  add_sub_sequence: vectors,
   digits: [digit],
   glance: [picture],
   mirror: [picture],
@@ -50,12 +53,18 @@ export const inputs: Readonly<Record<"add_sub" | "digits" | "glance" | "mirror" 
 
 export type ModelName = keyof typeof inputs
 
-const grpcCall = (rpc: "modelInfer" | "modelStreamInfer", model: ModelName, id: string): Request => {
+const grpcCall = (
+  rpc: "modelInfer" | "modelStreamInfer",
+  model: ModelName,
+  id: string,
+  parameters: NonNullable<MessageInitShape<typeof ModelInferRequestSchema>["parameters"]> = {},
+): Request => {
   const message = toBinary(
     ModelInferRequestSchema,
     create(ModelInferRequestSchema, {
       modelName: model,
       id,
+      parameters,
       inputs: inputs[model].map(({ name, shape }) => ({ name, datatype: "FP32", shape: shape.map(BigInt) })),
       rawInputContents: inputs[model].map(({ data }) => new Uint8Array(data.buffer)),
     }),
@@ -68,6 +77,15 @@ const grpcCall = (rpc: "modelInfer" | "modelStreamInfer", model: ModelName, id: 
 }
 
 export const grpc = (model: ModelName): Request => grpcCall("modelInfer", model, "")
+
+export type Position = "start" | "middle" | "end"
+
+/** A request of a sequence. */
+export const sequence = (id: number, position: Position): Request =>
+  grpcCall("modelInfer", "add_sub_sequence", "", {
+    sequence_id: { parameterChoice: { case: "int64Param", value: BigInt(id) } },
+    ...(position !== "middle" && { [`sequence_${position}`]: { parameterChoice: { case: "boolParam", value: true } } }),
+  })
 
 export const grpcStream = (model: ModelName, id: string): Request => grpcCall("modelStreamInfer", model, id)
 

@@ -8,6 +8,7 @@ import { compare, type Comparison, type Figures, type Settings } from "./Compari
 import * as Memory from "./Memory.ts"
 import * as Request from "./Request.ts"
 import { saturate } from "./Saturation.ts"
+import * as SequenceLoad from "./SequenceLoad.ts"
 import * as Side from "./Side.ts"
 
 /** Modules that run as a child process. */
@@ -86,6 +87,14 @@ const delay =
     }
   }
 
+/** How many times the baseline's CPU time ours is. */
+const cost =
+  (max: number) =>
+  (comparison: Comparison): Result => {
+    const ratio = comparison.nereid.cpu / comparison.baseline.cpu
+    return { ...rate()(comparison), reached: ratio.toFixed(2), met: ratio <= max }
+  }
+
 type Judge = (comparison: Comparison) => Result
 
 /** A request to our server, beside what `baseline` makes of it. */
@@ -150,6 +159,21 @@ const digits = (name: string, description: string, place: "server" | "both"): Ca
     return { ...result, lines: [...result.lines, `batches of ${rows.toFixed(1)}`] }
   },
 })
+
+const sequence: Case = {
+  name: "sequence",
+  description: "CPU time per request of sequences with a state tensor: gRPC unary add_sub, 64 in flight",
+  baseline: "the same model without sequences",
+  target: "≤ 1.15",
+  run: async (bench) => {
+    const load = RequestLoad.unary("add_sub", 64)
+    const [server, other] = [await bench.start("server"), await bench.start("server")]
+    const stateless = side(other, load, await RequestLoad.replyLength(other, load))
+    return SequenceLoad.within(server, load, async (nereid) =>
+      cost(1.15)(await compare("sequence", nereid, stateless, bench.settings)),
+    )
+  },
+}
 
 const client: Case = {
   name: "client",
@@ -310,6 +334,7 @@ export const cases: ReadonlyArray<Case> = [
     echo,
     delay(60),
   ),
+  sequence,
   client,
   loop,
   memory,

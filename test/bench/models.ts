@@ -1,4 +1,4 @@
-/** Models without computation, to measure only the transport: of large tensors, and of queued requests. */
+/** Models with hardly any computation, to measure the rest: large tensors, queued requests and sequences. */
 import { Model, Tensor } from "@nereid/core"
 import { Effect, Layer } from "effect"
 
@@ -34,5 +34,27 @@ class Held extends Model.Service<Held>()("held", {
 
 const HeldLive = Model.each(Held, () => Effect.never)
 
-export const models = [Glance, Mirror, Held] as const
-export const live = Layer.mergeAll(GlanceLive, MirrorLive, HeldLive)
+/** As examples/add-sub, with sequences: the state of each one is its last sum. */
+class AddSubSequence extends Model.Service<AddSubSequence>()("add_sub_sequence", {
+  inputs: { INPUT0: Tensor.FP32("n"), INPUT1: Tensor.FP32("n") },
+  outputs: { OUTPUT0: Tensor.FP32("n"), OUTPUT1: Tensor.FP32("n") },
+  maxBatchSize: 64,
+  sequence: { state: { LAST: Tensor.FP32("n") }, maxIdle: "1 hour" },
+}) {}
+
+const AddSubSequenceLive = Model.sequenceBatch(AddSubSequence, ({ INPUT0, INPUT1 }) => {
+  const sum = new Float32Array(INPUT0.data.length)
+  const difference = new Float32Array(INPUT0.data.length)
+  for (let index = 0; index < sum.length; index++) {
+    const one = INPUT0.data[index] ?? 0
+    const other = INPUT1.data[index] ?? 0
+    sum[index] = one + other
+    difference[index] = one - other
+  }
+  const OUTPUT0 = Tensor.make("FP32", INPUT0.shape, sum)
+  const OUTPUT1 = Tensor.make("FP32", INPUT0.shape, difference)
+  return { outputs: { OUTPUT0, OUTPUT1 }, state: { LAST: OUTPUT0 } }
+})
+
+export const models = [Glance, Mirror, Held, AddSubSequence] as const
+export const live = Layer.mergeAll(GlanceLive, MirrorLive, HeldLive, AddSubSequenceLive)
