@@ -8,7 +8,7 @@ import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import type { Response } from "../request/Request.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
-import { stream } from "../running/CallableModel.ts"
+import { decodedStream } from "../running/CallableModel.ts"
 import { callableBy, callerOf } from "./Caller.ts"
 import { toEffect } from "./EffectCall.ts"
 import type { CallOptions, Inference } from "./Inference.ts"
@@ -68,11 +68,6 @@ export const responses = <P extends Declared, Given, A>(
       const caller = callerOf(fiber)
       const now = MonotonicTime.millis(fiber.getRef(Clock.Clock))
       const request = Effect.fromResult(encode(input, options, now, caller))
-      return Effect.map(request, (request) =>
-        Stream.mapEffect(
-          Stream.mapError(stream(callableBy(caller, model), request), failure),
-          (response): Effect.Effect<A, CallError<P>> => Effect.fromResult(decode(response)),
-        ),
-      )
+      return Effect.map(request, (request) => decodedStream(callableBy(caller, model), request, { decode, failure }))
     }),
   )

@@ -12,7 +12,7 @@ import { noParameters, type Response } from "../request/Request.ts"
 import { wrongParameter } from "../model/ParameterFields.ts"
 import * as QueuedCall from "../model/QueuedCall.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
-import { submitSingle, type CallableModel, stream } from "../running/CallableModel.ts"
+import { type CallableModel, decodedStream, submitSingle } from "../running/CallableModel.ts"
 import type { AnyTensor, TypedTensor } from "../tensor/TypedTensor.ts"
 import { type Validated, validate } from "../wire/Validation.ts"
 import * as MonotonicTime from "../request/MonotonicTime.ts"
@@ -180,9 +180,10 @@ export const make = (
       Stream.unwrap(
         Effect.withFiber((fiber) =>
           Effect.map(Effect.fromResult(prepare(form, name, tensors, options, fiber)), (call) =>
-            Stream.mapEffect(stream(call.callable, call.validated.request), (response) =>
-              Effect.fromResult(decode(form, call, response)),
-            ),
+            decodedStream(call.callable, call.validated.request, {
+              decode: (response) => decode(form, call, response),
+              failure: (error) => error,
+            }),
           ),
         ),
       )

@@ -8,7 +8,8 @@ import { type InferenceError, QueueFull, SequenceNotFound } from "../error/Infer
 import type { Cancel, Reply, Request, Response } from "../request/Request.ts"
 import type { SequenceId } from "../request/SequencePosition.ts"
 import * as SessionParameters from "../request/SessionParameters.ts"
-import { type CallableModel, stream, submitSingle } from "../running/CallableModel.ts"
+import { type CallableModel, decodedStream, submitSingle } from "../running/CallableModel.ts"
+import type { ResponseReader } from "../running/ResponseStream.ts"
 import type { ModelInterface } from "../wire/ModelInterface.ts"
 
 /** The part of a RunningModel that a session needs. */
@@ -79,16 +80,15 @@ export class SequenceCall {
   }
 
   /** The same with any number of responses. The next request follows the end of the stream. */
-  stream(model: CallableModel, request: Request): Stream.Stream<Response, InferenceError> {
+  stream<A, E>(model: CallableModel, request: Request, { decode, failure }: ResponseReader<A, E>): Stream.Stream<A, E> {
     return Stream.unwrap(
       Effect.gen({ self: this }, function* () {
-        yield* Effect.acquireRelease(this.#turn, () => Effect.sync(() => this.#next()))
-        const begun = yield* Effect.fromResult(this.#begin(request, false))
+        const turn = Effect.mapError(this.#turn, failure)
+        yield* Effect.acquireRelease(turn, () => Effect.sync(() => this.#next()))
+        const begun = yield* Effect.fromResult(Result.mapError(this.#begin(request, false), failure))
         this.#streams = true
-        return stream(model, begun).pipe(
-          Stream.mapError((error) => this.#failed(error)),
-          Stream.onEnd(Effect.sync(() => (this.#isStarted = true))),
-        )
+        const reader = { decode, failure: (error: InferenceError) => failure(this.#failed(error)) }
+        return decodedStream(model, begun, reader).pipe(Stream.onEnd(Effect.sync(() => (this.#isStarted = true))))
       }),
     )
   }

@@ -93,10 +93,7 @@ export const session = <I extends Fields, O extends Fields, P extends Declared>(
         const caller = callerOf(fiber)
         const now = MonotonicTime.millis(fiber.getRef(Clock.Clock))
         return Effect.map(Effect.fromResult(calls.samples.request(sample, options, now, caller)), (request) =>
-          sequence.stream(callableBy(caller, model), request).pipe(
-            Stream.mapError(calls.failure),
-            Stream.mapEffect((response): Effect.Effect<A, CallError<P>> => Effect.fromResult(decode(response))),
-          ),
+          sequence.stream(callableBy(caller, model), request, { decode, failure: calls.failure }),
         )
       }),
     )

@@ -208,7 +208,12 @@ export const streamed = <
       const decoded = form.decode(request)
       if (Result.isFailure(decoded)) return Effect.fail(decoded.failure)
       return responses(handler, decoded.success, scope).pipe(
-        Stream.runForEach((response) => emit(request, response, scope.responseParameters())),
+        Stream.runForEachArray((responses) => {
+          const [response] = responses
+          const emitOne = (response: A) => emit(request, response, scope.responseParameters())
+          // Most arrays have one response, which needs no loop.
+          return responses.length === 1 ? emitOne(response) : Effect.forEach(responses, emitOne, { discard: true })
+        }),
         Effect.map(() => form.sequences?.last(request) ?? last),
       )
     }).pipe(

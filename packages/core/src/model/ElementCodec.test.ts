@@ -22,11 +22,10 @@ const fields: Readonly<Record<string, Field>> = {
   labels: Tensor.labels(["no", "yes"]),
 }
 
-const values = [
-  ...["", "a", "no", "yes", "schön", "\u{1f600}", "\ud800", "a".repeat(32), "a".repeat(33), "\0\x7f"],
-  ...[0, -0, 1, -1, 1.5, 127, 128, 255, 256, 32767, 65536, 2 ** 31, 2 ** 32, 1e300, Number.NaN, Infinity],
-  ...[0n, 1n, -1n, 2n ** 63n - 1n, 2n ** 63n, 2n ** 64n, true, false, null, undefined, [], {}],
-]
+const texts = ["", "a", "no", "yes", "schön", "\u{1f600}", "\ud800", "a".repeat(32), "a".repeat(33), "\0\x7f"]
+const numbers = [0, -0, 1, -1, 1.5, 127, 128, 255, 256, 32767, 65536, 2 ** 31, 2 ** 32, 1e300, Number.NaN, Infinity]
+const integers = [0n, 1n, -1n, 2n ** 63n - 1n, 2n ** 63n, 2n ** 64n]
+const values: ReadonlyArray<unknown> = [...texts, ...numbers, ...integers, true, false, null, undefined, [], {}]
 
 const tensors = [
   ...values.flatMap((value) =>

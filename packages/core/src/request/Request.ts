@@ -109,6 +109,7 @@ export type Rest = (reply: Reply) => Cancel
 
 /**
  * Receives one response of a request. Completes once the caller accepts more; fails if the caller cannot receive it.
+ * The call itself may take the response, so its effect is to be run once, and at once.
  * `isLast` announces that only the reply follows.
  */
 export type Emit = (response: Response, isLast?: boolean) => Effect.Effect<void, InferenceError>

@@ -1,8 +1,9 @@
 /** The untyped calls of a model: requests in, responses out. Typed calls are in call/TypedCalls.ts. */
-import { Cause, Effect, Queue, Result, Stream } from "effect"
+import { Effect, Result, type Stream } from "effect"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import type { Cancel, Reply, Request, Response } from "../request/Request.ts"
+import * as ResponseStream from "./ResponseStream.ts"
 
 export interface CallableModel {
   /** Whether a request has any number of responses, and not exactly one. */
@@ -56,29 +57,28 @@ export const infer = (model: CallableModel, request: Request): Effect.Effect<Res
     Effect.sync(submitSingle(model, request, (outcome) => resume(Effect.fromResult(outcome)))),
   )
 
-/** Responses that wait for a reader; a model that is this far ahead waits too. */
-const ahead = 16
-
 /**
  * Streams the responses of one request; one response if the model is not decoupled. Closing the stream cancels the
  * request.
  */
 export const stream = (model: CallableModel, request: Request): Stream.Stream<Response, InferenceError> =>
-  Stream.callback<Response, InferenceError>(
-    (queue) =>
-      Effect.acquireRelease(
-        Effect.sync(() => {
-          const { emits } = model
-          return model.submit(
-            emits ? { ...request, emit: (response) => Queue.offer(queue, response) } : request,
-            (outcome) => {
-              if (Result.isFailure(outcome)) return void Queue.failCauseUnsafe(queue, Cause.fail(outcome.failure))
-              if (!emits) Queue.offerUnsafe(queue, outcome.success)
-              Queue.endUnsafe(queue)
-            },
-          )
-        }),
-        (cancel) => Effect.sync(cancel),
-      ),
-    { bufferSize: ahead },
+  decodedStream(model, request, undecoded)
+
+const undecoded: ResponseStream.ResponseReader<Response, InferenceError> = {
+  decode: Result.succeed,
+  failure: (error) => error,
+}
+
+/** The same of decoded responses. */
+export const decodedStream = <A, E>(
+  model: CallableModel,
+  request: Request,
+  reader: ResponseStream.ResponseReader<A, E>,
+): Stream.Stream<A, E> => {
+  const { emits } = model
+  return ResponseStream.make(
+    (emit, reply) => model.submit(emits ? { ...request, emit } : request, reply),
+    emits,
+    reader,
   )
+}

@@ -1,5 +1,5 @@
 /** Counts the responses of a decoupled model until the end of their request. */
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import type { Emit } from "../request/Request.ts"
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
@@ -14,19 +14,26 @@ export const counted =
     Effect.suspend(() => {
       const progress = queued()
       // The instance may not have noticed the end of the request yet.
-      if (progress.done && progress.continues !== true) return Effect.void
+      if (hasEnded(progress)) return Exit.void
       const now = nanos()
       const took = now - progress.respondedAt
       if (progress.responses === 0) statistics.firstResponse(now - progress.queuedAt)
-      return Effect.map(emit(response, isLast), () => {
-        if (progress.done && progress.continues !== true) return
-        const counts = statistics.response(progress.responses)
-        // Counted after `emit`: a response that could not be sent, or that its caller did not wait for, ended the
-        // request.
-        progress.responses += 1
-        progress.respondedAt = nanos()
-        counts?.computeInfer.add(took)
-        counts?.computeOutput.add(0)
-        counts?.success.add(took)
-      })
+      // Counted after `emit`: a response that could not be sent, or that its caller did not wait for, ended the request.
+      const emitted = emit(response, isLast)
+      if (!Exit.isExit(emitted)) return Effect.map(emitted, () => count(progress, statistics, took, nanos()))
+      if (Exit.isSuccess(emitted)) count(progress, statistics, took, now)
+      return emitted
     })
+
+const count = (progress: ResponseProgress, statistics: ModelStatistics, took: number, now: number): void => {
+  if (hasEnded(progress)) return
+  const counts = statistics.response(progress.responses)
+  progress.responses += 1
+  progress.respondedAt = now
+  counts?.computeInfer.add(took)
+  counts?.computeOutput.add(0)
+  counts?.success.add(took)
+}
+
+/** Whether no further response may be sent. */
+const hasEnded = ({ done, continues }: ResponseProgress): boolean => done && continues !== true
