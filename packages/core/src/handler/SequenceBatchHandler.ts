@@ -10,6 +10,7 @@ import type { CheckedHandler, InForm, Make, RequirementsOf, ValueOf } from "./Ch
 import type {
   BatchedState,
   FirstMistake,
+  HandledPosition,
   OutputsIn,
   SequenceBatch,
   SequenceBatchResult,
@@ -110,13 +111,10 @@ export function sequenceBatch<
   const handling =
     (handler: SequenceBatchHandler<I, O, E, R, P>) => (batch: Batched<Fields>, joined: JoinedBatch<Fields>) => {
       const { inputs, state } = states.split(batch)
-      const positions = joined.requests.map(positionOf)
-      const handled = Object.assign(joined, {
-        sequences: positions.map(handledPosition),
-        state: states.batched(positions, state),
-      })
+      const positions = states.isTensors ? [] : joined.requests.map(positionOf)
+      const scope = new SequenceScope(joined, states.batched(positions, state))
       // The inner model has the inputs and the states that the types of this one declare.
-      const returned = handler(inputs as Batched<I>, handled as object as SequenceBatch<I, P>)
+      const returned = handler(inputs as Batched<I>, scope as object as SequenceBatch<I, P>)
       return mapResult(returned, (result) => {
         const outputs = states.joined(result)
         for (const [index, value] of states.valuesIn(result, positions.length).entries()) {
@@ -135,4 +133,40 @@ export function sequenceBatch<
       states.committing(execute<E, R>(handling(handler), context, environment)),
     { hasSequences: true },
   )
+}
+
+/** A joined batch with the states of its sequences. Their positions are made on first use, as few handlers need them. */
+class SequenceScope<I extends Fields> implements Omit<SequenceBatch<I, undefined>, "state"> {
+  readonly state: unknown
+  readonly #joined: JoinedBatch<I>
+  #sequences: ReadonlyArray<HandledPosition> | undefined
+
+  constructor(joined: JoinedBatch<I>, state: unknown) {
+    this.state = state
+    this.#joined = joined
+  }
+
+  get sequences(): ReadonlyArray<HandledPosition> {
+    return (this.#sequences ??= this.requests.map((request) => handledPosition(positionOf(request))))
+  }
+
+  get requests(): JoinedBatch<I>["requests"] {
+    return this.#joined.requests
+  }
+
+  get signal(): AbortSignal {
+    return this.#joined.signal
+  }
+
+  get run(): JoinedBatch<I>["run"] {
+    return this.#joined.run
+  }
+
+  get value(): JoinedBatch<I>["value"] {
+    return this.#joined.value
+  }
+
+  get extents(): JoinedBatch<I>["extents"] {
+    return this.#joined.extents
+  }
 }

@@ -22,7 +22,7 @@ export class SequenceStates {
   readonly inner: Definition<Fields, Fields>
   readonly #name: string
   readonly #state: DeclaredState
-  readonly #names: ReadonlyArray<string>
+  readonly #names: ReadonlySet<string>
   /** States for the next requests, of requests that have not succeeded yet. */
   readonly #returned = new WeakMap<SequencePosition, unknown>()
   readonly #isValue: (value: unknown) => boolean
@@ -32,7 +32,7 @@ export class SequenceStates {
     const fields = state._tag === "tensors" ? state.fields : {}
     this.#name = name
     this.#state = state
-    this.#names = Object.keys(fields)
+    this.#names = new Set(Object.keys(fields))
     this.#isValue = state._tag === "value" ? Schema.is(state.schema) : () => true
     this.inner = {
       ...definition,
@@ -48,11 +48,11 @@ export class SequenceStates {
   }
 
   /** Splits decoded inputs, of a sample or a batch, into those of the caller and the state tensors. */
-  split(decoded: object): { readonly inputs: object; readonly state: object } {
-    if (this.#names.length === 0) return { inputs: decoded, state: {} }
+  split(decoded: Readonly<Record<string, unknown>>): { readonly inputs: object; readonly state: object } {
+    if (this.#names.size === 0) return { inputs: decoded, state: {} }
     const inputs: Record<string, unknown> = {}
     const state: Record<string, unknown> = {}
-    for (const [name, value] of Object.entries(decoded)) (this.#names.includes(name) ? state : inputs)[name] = value
+    for (const name of Object.keys(decoded)) (this.#names.has(name) ? state : inputs)[name] = decoded[name]
     return { inputs, state }
   }
 

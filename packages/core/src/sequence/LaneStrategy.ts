@@ -25,8 +25,8 @@ export const make = (
   onIssued: (queued: QueuedRequest) => void,
 ): ((instance: Instance | undefined) => Lane) => {
   const { strategy } = sequencing
-  const stateKey = StateKey.make(sequencing)
-  const keyOf = ({ request }: QueuedRequest) => `${groupKey(request)}${stateKey(request)}`
+  const keyOfRequest = StateKey.make(sequencing, groupKey)
+  const keyOf = ({ request }: QueuedRequest) => keyOfRequest(request)
   return (instance) =>
     strategy._tag === "direct" && instance !== undefined
       ? new DirectLane(instance, { ...strategy, keyOf, emptyRow, onIssued })

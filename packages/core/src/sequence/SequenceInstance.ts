@@ -11,7 +11,7 @@ import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts
 import { type ExecutionResult, type Instance, wrapInstance } from "../instance/Instance.ts"
 import type { Sequencing } from "../model/Sequencing.ts"
 import type { Request, Response } from "../request/Request.ts"
-import type { SequencePosition } from "../request/SequencePosition.ts"
+import type { SequencePosition, SequenceState } from "../request/SequencePosition.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 import * as ControlTensors from "./ControlTensors.ts"
@@ -65,33 +65,47 @@ export const make = (
   const names = innerSignature(signature, sequencing).outputs.map(({ name }) => name)
   const statePositions = states.map(({ output }) => names.indexOf(output))
   const copiedFrom = signature.outputs.length
+  // Hot path: plain loops, without closures for each request.
   const withSequence = (request: Request): Request => {
     const { sequence = unknownPosition } = request
-    const state = sequence.state.tensors ?? initial()
-    return { ...request, inputs: [...request.inputs, ...controls.map((make) => make(sequence)), ...state] }
+    const inputs = request.inputs.slice()
+    for (const make of controls) inputs.push(make(sequence))
+    for (const tensor of sequence.state.tensors ?? initial()) inputs.push(tensor)
+    return { ...request, inputs }
+  }
+  /** The state tensors among the outputs. One that the model leaves out stays as it is. */
+  const stateOf = ({ outputs }: Response, state: SequenceState): ReadonlyArray<TypedTensor> => {
+    const tensors: Array<TypedTensor> = []
+    for (const position of statePositions) {
+      const tensor = outputs[position] ?? (state.tensors ?? initial())[tensors.length]
+      if (tensor !== undefined) tensors.push(tensor)
+    }
+    return tensors
   }
   const settled = (request: Request | undefined, response: Response): Result.Result<Response, InferenceError> => {
     const { outputs } = response
-    const own = { ...response, outputs: outputs.slice(0, signature.outputs.length) }
+    const own = outputs.length > copiedFrom ? { ...response, outputs: outputs.slice(0, copiedFrom) } : response
     const state = request?.sequence?.state
     if (states.length === 0 || state === undefined) return Result.succeed(own)
-    // A state that the model leaves out stays as it is.
-    const isComplete = statePositions.every((position) => outputs[position] !== undefined)
-    const before = isComplete ? [] : (state.tensors ?? initial())
-    const tensors = statePositions.flatMap((position, index) => outputs[position] ?? before[index] ?? [])
+    const tensors = stateOf(response, state)
     return state.keep(tensors, !keepsInputs) ? Result.succeed(own) : Result.fail(tooLarge(model, tensors, sequencing))
   }
+  const settledAll = (
+    requests: ReadonlyArray<Request>,
+    outcomes: ExecutionResult["outcomes"],
+  ): ExecutionResult["outcomes"] => {
+    const all: Array<ExecutionResult["outcomes"][number]> = []
+    for (const outcome of outcomes) {
+      all.push(Result.isSuccess(outcome) ? settled(requests[all.length], outcome.success) : outcome)
+    }
+    return all
+  }
   return wrapInstance(instance, (batch, settle) =>
-    instance.execute({ ...batch, requests: batch.requests.map(withSequence), copiedFrom }, (exit) =>
-      settle(
-        Exit.map(exit, (execution): ExecutionResult => ({
-          ...execution,
-          outcomes: execution.outcomes.map((outcome, index) =>
-            Result.flatMap(outcome, (response) => settled(batch.requests[index], response)),
-          ),
-        })),
-      ),
-    ),
+    instance.execute({ ...batch, requests: batch.requests.map(withSequence), copiedFrom }, (exit) => {
+      if (Exit.isFailure(exit)) return settle(exit)
+      const { value } = exit
+      settle(Exit.succeed({ ...value, outcomes: settledAll(batch.requests, value.outcomes) }))
+    }),
   )
 }
 

@@ -74,7 +74,9 @@ export class SequenceMemory implements SequenceState {
     this.#bytes = bytes
     // Outputs are views of their batch, whose memory would live as long as the state.
     const before = overwrites ? this.#tensors : undefined
-    this.#tensors = tensors.map((tensor, index) => copy(tensor, before?.[index]))
+    const copies: Array<TypedTensor> = []
+    for (const tensor of tensors) copies.push(copy(tensor, before?.[copies.length]))
+    this.#tensors = copies
     return true
   }
 
