@@ -23,6 +23,9 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
   readonly parameters: RequestParameters<P>
   readonly expiresAt: number | undefined
   readonly requestedOutputs: ReadonlyArray<string>
+  /** Its place in its sequence, and the state of the sequence; undefined for a model without sequences. */
+  sequence: object | undefined = undefined
+  state: unknown = undefined
   readonly #request: Request
   readonly #handling: HandlerEnvironment
   readonly #cancellation = new Cancellation()

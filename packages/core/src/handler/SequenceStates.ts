@@ -23,8 +23,6 @@ export class SequenceStates {
   readonly #name: string
   readonly #state: DeclaredState
   readonly #names: ReadonlySet<string>
-  /** States for the next requests, of requests that have not succeeded yet. */
-  readonly #returned = new WeakMap<SequencePosition, unknown>()
   readonly #isValue: (value: unknown) => boolean
 
   constructor(definition: Definition<Fields, Fields>) {
@@ -90,7 +88,7 @@ export class SequenceStates {
   keepValue(position: SequencePosition, value: unknown): void {
     if (this.#state._tag !== "value") return
     if (!this.#isValue(value)) throw this.#failed("returned a state that does not match its Schema")
-    this.#returned.set(position, value)
+    position.returned = new Kept(value)
   }
 
   /**
@@ -110,7 +108,7 @@ export class SequenceStates {
     if (this.#state._tag !== "value") return execute
     return (batch, settle) =>
       execute(batch, (exit) => {
-        if (Exit.isSuccess(exit)) this.#commit(batch.requests, exit.value.outcomes)
+        if (Exit.isSuccess(exit)) commit(batch.requests, exit.value.outcomes)
         settle(exit)
       })
   }
@@ -121,16 +119,18 @@ export class SequenceStates {
     return state.value instanceof Kept ? state.value.value : this.#state.initial()
   }
 
-  #commit(requests: ReadonlyArray<Request>, outcomes: ReadonlyArray<Result.Result<unknown, unknown>>): void {
-    for (const [index, { sequence }] of requests.entries()) {
-      const outcome = outcomes[index]
-      if (sequence === undefined || outcome === undefined || Result.isFailure(outcome)) continue
-      if (this.#returned.has(sequence)) sequence.state.value = new Kept(this.#returned.get(sequence))
-    }
-  }
-
   #failed(problem: string): ExecutionFailed {
     return new ExecutionFailed({ message: `the handler of model '${this.#name}' ${problem}` })
+  }
+}
+
+/** Keeps the values that the successful requests have returned. */
+const commit = (requests: ReadonlyArray<Request>, outcomes: ReadonlyArray<Result.Result<unknown, unknown>>): void => {
+  for (let index = 0; index < requests.length; index++) {
+    const position = requests[index]?.sequence
+    const outcome = outcomes[index]
+    if (position?.returned === undefined || outcome === undefined || Result.isFailure(outcome)) continue
+    position.state.value = position.returned
   }
 }
 
@@ -168,4 +168,11 @@ export const handledSequence = <P extends Declared>(
   request: HandledRequest<P>,
   position: SequencePosition,
   state: unknown,
-): HandledSequence<P> => Object.assign(request, { sequence: handledPosition(position), state: state as StateOf<P> })
+): HandledSequence<P> => {
+  const sequence = handledPosition(position)
+  if (!(request instanceof RequestScope)) return Object.assign(request, { sequence, state: state as StateOf<P> })
+  // Properties that it has already: added ones would cost several times as much.
+  request.sequence = sequence
+  request.state = state
+  return request as HandledRequest<P> as HandledSequence<P>
+}

@@ -29,4 +29,6 @@ export interface SequencePosition {
   /** False for a row that only fills a gap of a batch. */
   readonly isReady: boolean
   readonly state: SequenceState
+  /** What a handler has returned as the state, until the request succeeds and `state` keeps it. */
+  returned?: object | undefined
 }

@@ -103,7 +103,7 @@ export class SequenceQueue implements Queue, TimedQueue {
     const isEnd = CorrelationId.isEnd(parameters) && !sequencing.isIterative
     queued.request = {
       ...queued.request,
-      sequence: { id, isStart, isEnd, isReady: true, state: run.memory },
+      sequence: { id, isStart, isEnd, isReady: true, state: run.memory, returned: undefined },
     }
     this.#append(run, queued)
     if (isEnd) this.#live.forget(run, "ended")
@@ -140,7 +140,7 @@ export class SequenceQueue implements Queue, TimedQueue {
     queued.queuedAt = now
     queued.request = {
       ...queued.request,
-      sequence: { ...queued.request.sequence, isStart: false, isEnd: false },
+      sequence: { ...queued.request.sequence, isStart: false, isEnd: false, returned: undefined },
     }
     run.issued = undefined
     this.#append(run, queued)
