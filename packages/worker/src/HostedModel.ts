@@ -160,6 +160,7 @@ const packed = (
 /** The state of a sequence is among the inputs and outputs: the main thread keeps it. */
 const stateless: NonNullable<Request["sequence"]>["state"] = {
   tensors: undefined,
+  shapeKey: undefined,
   keep: () => true,
   value: undefined,
   onEnd: undefined,

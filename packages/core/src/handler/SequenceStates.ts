@@ -158,7 +158,7 @@ export const positionOf = <P extends Declared>(request: HandledRequest<P>): Sequ
     isStart: true,
     isEnd: true,
     isReady: true,
-    state: { tensors: undefined, keep: () => true, value: undefined, onEnd: undefined },
+    state: { tensors: undefined, shapeKey: undefined, keep: () => true, value: undefined, onEnd: undefined },
   }
 
 export const handledPosition = ({ id, isStart, isEnd }: SequencePosition): HandledPosition => ({ id, isStart, isEnd })

@@ -11,6 +11,8 @@ export type SequenceEnd = "ended" | "expired" | "cancelled" | "replaced" | "fail
 export interface SequenceState {
   /** State tensors by position in `Sequencing.states`, as the last execution left them; undefined before the first. */
   readonly tensors: ReadonlyArray<TypedTensor> | undefined
+  /** Equal for states whose tensors have the same shapes, apart from the first extent. Undefined without tensors. */
+  readonly shapeKey: string | undefined
   /**
    * Keeps copies of these tensors. False if they exceed a limit: the sequence is over then. `overwrites`: whether the
    * copies may take the memory of the tensors so far, which nothing else may hold then.

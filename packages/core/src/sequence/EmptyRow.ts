@@ -21,6 +21,7 @@ export const make = (like: Request): Request => ({
 /** State that no request has: what the row leaves is dropped. */
 const stateLike = (state: SequenceState | undefined): SequenceState => ({
   tensors: state?.tensors?.map(StateTensors.zerosLike),
+  shapeKey: undefined,
   keep: () => true,
   value: undefined,
   onEnd: undefined,

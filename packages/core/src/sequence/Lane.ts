@@ -64,6 +64,12 @@ export abstract class Lane {
     run.slot = -1
   }
 
+  /** A request of the sequence, behind those that wait. */
+  add(run: LaneMember, queued: QueuedRequest): void {
+    run.waiting.push(queued)
+    this.advance(run)
+  }
+
   /** The first waiting request of the sequence may be executed now. */
   abstract advance(run: LaneMember): void
   /** An issued request leaves without an execution. */

@@ -24,10 +24,19 @@ export class OldestLane extends Lane {
     this.#options = options
   }
 
+  /** The list of an idle sequence stays empty: one that is emptied again and again costs memory each time. */
+  override add(run: LaneMember, queued: QueuedRequest): void {
+    if (run.issued === undefined && !run.isHeld && run.waiting.length === 0) return this.#issue(queued)
+    super.add(run, queued)
+  }
+
   advance(run: LaneMember): void {
     if (run.issued !== undefined || run.isHeld) return
     const queued = run.waiting.shift()
-    if (queued === undefined) return
+    if (queued !== undefined) this.#issue(queued)
+  }
+
+  #issue(queued: QueuedRequest): void {
     const { queue, keyOf, onIssued } = this.#options
     onIssued(queued)
     queue.offer(queued, keyOf(queued))

@@ -65,22 +65,28 @@ export const make = (
   const names = innerSignature(signature, sequencing).outputs.map(({ name }) => name)
   const statePositions = states.map(({ output }) => names.indexOf(output))
   const copiedFrom = signature.outputs.length
-  // Hot path: plain loops, without closures for each request.
+  // Hot path. Arrays of a known length: one that grows by `push` begins with 17 places.
   const withSequence = (request: Request): Request => {
     const { sequence = unknownPosition } = request
-    const inputs = request.inputs.slice()
-    for (const make of controls) inputs.push(make(sequence))
-    for (const tensor of sequence.state.tensors ?? initial()) inputs.push(tensor)
-    return { ...request, inputs }
+    const state = sequence.state.tensors ?? initial()
+    const { inputs } = request
+    return {
+      ...request,
+      inputs:
+        controls.length === 0
+          ? inputs.concat(state)
+          : inputs.concat(
+              controls.map((make) => make(sequence)),
+              state,
+            ),
+    }
   }
   /** The state tensors among the outputs. One that the model leaves out stays as it is. */
   const stateOf = ({ outputs }: Response, state: SequenceState): ReadonlyArray<TypedTensor> => {
-    const tensors: Array<TypedTensor> = []
-    for (const position of statePositions) {
-      const tensor = outputs[position] ?? (state.tensors ?? initial())[tensors.length]
-      if (tensor !== undefined) tensors.push(tensor)
-    }
-    return tensors
+    const tensors = statePositions.map((position) => outputs[position])
+    if (tensors.every(isTensor)) return tensors
+    const before = state.tensors ?? initial()
+    return tensors.flatMap((tensor, index) => tensor ?? before[index] ?? [])
   }
   const settled = (request: Request | undefined, response: Response): Result.Result<Response, InferenceError> => {
     const { outputs } = response
@@ -109,13 +115,15 @@ export const make = (
   )
 }
 
+const isTensor = (tensor: TypedTensor | undefined): tensor is TypedTensor => tensor !== undefined
+
 /** Of a request outside of any sequence, such as a warm-up. */
 const unknownPosition: SequencePosition = {
   id: 0n,
   isStart: false,
   isEnd: false,
   isReady: true,
-  state: { tensors: undefined, keep: () => true, value: undefined, onEnd: undefined },
+  state: { tensors: undefined, shapeKey: undefined, keep: () => true, value: undefined, onEnd: undefined },
 }
 
 const tooLarge = (model: string, tensors: ReadonlyArray<TypedTensor>, { maxStateBytes }: Sequencing) => {

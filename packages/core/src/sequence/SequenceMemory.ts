@@ -1,6 +1,7 @@
 /** The state of one sequence, and the limits of all states of a model. */
 import type { SequenceEnd, SequenceState } from "../request/SequencePosition.ts"
 import { TypedTensor } from "../tensor/TypedTensor.ts"
+import { ShapeKeys } from "./StateKey.ts"
 
 export interface StateLimits {
   /** Bytes of the state tensors of one sequence. */
@@ -9,8 +10,9 @@ export interface StateLimits {
   readonly maxTotalStateBytes: number
 }
 
-/** Bytes of state tensors that all sequences of a model hold. */
+/** Bytes of state tensors that all sequences of a model hold, and the keys of their shapes. */
 export class StateBudget {
+  readonly shapes = new ShapeKeys()
   readonly #limits: StateLimits
   #bytes = 0
 
@@ -36,6 +38,8 @@ export class SequenceMemory implements SequenceState {
   #tensors: ReadonlyArray<TypedTensor> | undefined
   #bytes = 0
   #end: SequenceEnd | undefined
+  /** Made with the tensors, while they are in the cache of the processor. */
+  shapeKey: string | undefined = undefined
   value: unknown = undefined
   onEnd: ((reason: SequenceEnd) => void) | undefined = undefined
 
@@ -74,9 +78,8 @@ export class SequenceMemory implements SequenceState {
     this.#bytes = bytes
     // Outputs are views of their batch, whose memory would live as long as the state.
     const before = overwrites ? this.#tensors : undefined
-    const copies: Array<TypedTensor> = []
-    for (const tensor of tensors) copies.push(copy(tensor, before?.[copies.length]))
-    this.#tensors = copies
+    this.shapeKey = this.#budget.shapes.of(tensors)
+    this.#tensors = tensors.map((tensor, index) => copy(tensor, before?.[index]))
     return true
   }
 
@@ -87,6 +90,7 @@ export class SequenceMemory implements SequenceState {
     this.#budget.replace(this.#bytes, 0)
     this.#bytes = 0
     this.#tensors = undefined
+    this.shapeKey = undefined
     this.onEnd?.(reason)
   }
 }

@@ -10,21 +10,16 @@ import type { EndedSequence, EndedSequences } from "./EndedSequences.ts"
 export interface RequestCheck {
   readonly model: string
   readonly sequencing: Sequencing
-  readonly request: Request
   readonly isLive: (id: SequenceId) => boolean
   readonly ended: EndedSequences
   /** Whether no further sequence is taken. */
-  readonly isStopping: boolean
+  readonly isStopping: () => boolean
 }
 
-export const requestProblem = ({
-  model,
-  sequencing,
-  request,
-  isLive,
-  ended,
-  isStopping,
-}: RequestCheck): InferenceError | undefined => {
+export const requestProblem = (
+  { model, sequencing, isLive, ended, isStopping }: RequestCheck,
+  request: Request,
+): InferenceError | undefined => {
   const { parameters, rows } = request
   const { isIterative } = sequencing
   const id = CorrelationId.idOf(parameters)
@@ -35,11 +30,11 @@ export const requestProblem = ({
     return new InvalidRequest({ message: `inference request to model '${model}' ${rule}` })
   }
   if (id === undefined) {
-    if (isIterative) return isStopping ? stopping() : undefined
+    if (isIterative) return isStopping() ? stopping() : undefined
     const rule = "must specify a non-zero or non-empty correlation ID"
     return new InvalidRequest({ message: `inference request to model '${model}' ${rule}` })
   }
-  if (CorrelationId.isStart(parameters)) return isStopping ? stopping() : undefined
+  if (CorrelationId.isStart(parameters)) return isStopping() ? stopping() : undefined
   if (isLive(id)) return undefined
   return sequenceNotFound(model, id, ended.get(id))
 }

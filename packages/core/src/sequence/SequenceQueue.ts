@@ -22,7 +22,7 @@ import type { Lane } from "./Lane.ts"
 import * as LaneStrategy from "./LaneStrategy.ts"
 import { LiveSequences, type LiveSequencesOptions } from "./LiveSequences.ts"
 import { SequenceMoves, type SequenceMovesOptions } from "./SequenceMoves.ts"
-import { backlogProblem, requestProblem } from "./SequenceProblem.ts"
+import { backlogProblem, type RequestCheck, requestProblem } from "./SequenceProblem.ts"
 import { SequenceRequests } from "./SequenceRequests.ts"
 import type { SequenceRun } from "./SequenceRun.ts"
 
@@ -39,6 +39,7 @@ export class SequenceQueue implements Queue, TimedQueue {
   readonly #options: SequenceQueueOptions
   readonly #live: LiveSequences
   readonly #requests = new SequenceRequests()
+  readonly #check: RequestCheck
 
   constructor(options: SequenceQueueOptions) {
     this.#options = options
@@ -46,6 +47,14 @@ export class SequenceQueue implements Queue, TimedQueue {
       options,
       LaneStrategy.make(options, (queued) => this.#issued(queued)),
     )
+    const { model, sequencing, ended } = options
+    this.#check = {
+      model,
+      sequencing,
+      ended,
+      isLive: (id) => this.#live.get(id) !== undefined,
+      isStopping: () => this.#live.isStopping,
+    }
     this.movable = new SequenceMoves(options, this.#live, this.#requests)
     this.replaceInstances(options.instances)
   }
@@ -78,15 +87,7 @@ export class SequenceQueue implements Queue, TimedQueue {
 
   /** Why a request cannot belong to any sequence; undefined if it can. */
   refusal(request: Request): InferenceError | undefined {
-    const { model, sequencing, ended } = this.#options
-    return requestProblem({
-      model,
-      sequencing,
-      request,
-      isLive: (id) => this.#live.get(id) !== undefined,
-      ended,
-      isStopping: this.#live.isStopping,
-    })
+    return requestProblem(this.#check, request)
   }
 
   offer(queued: QueuedRequest): boolean {
@@ -253,8 +254,9 @@ export class SequenceQueue implements Queue, TimedQueue {
   #append(run: SequenceRun, queued: QueuedRequest): void {
     this.#requests.add(queued, run)
     this.#live.busy(run)
-    if (run.lane === undefined) this.#live.backlog.limit(run, queued)
-    else run.lane.advance(run)
+    if (run.lane !== undefined) return run.lane.add(run, queued)
+    run.waiting.push(queued)
+    this.#live.backlog.limit(run, queued)
   }
 
   /** The request may be part of a batch from now on. */

@@ -33,11 +33,10 @@ export class SequenceRequests {
     return this.#runs.get(queued)
   }
 
-  /** Adds the last request of a sequence: a new one, or one that goes on after its execution. */
+  /** Adds a request of a sequence: a new one, or one that goes on after its execution. */
   add(queued: QueuedRequest, run: SequenceRun): void {
     this.#runs.set(queued, run)
     this.#queued += 1
-    run.waiting.push(queued)
   }
 
   /** An instance executes the requests from now on. */

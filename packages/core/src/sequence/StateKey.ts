@@ -4,6 +4,20 @@ import type { Request } from "../request/Request.ts"
 import { sameRow, type Shape, type TypedTensor } from "../tensor/TypedTensor.ts"
 import * as StateTensors from "./StateTensors.ts"
 
+/** Makes the keys of shapes, apart from their first extent. Most states have the shapes of the one before: its key. */
+export class ShapeKeys {
+  #shapes: ReadonlyArray<Shape> | undefined
+  #known = ""
+
+  of(tensors: ReadonlyArray<TypedTensor>): string {
+    if (this.#shapes !== undefined && agree(this.#shapes, tensors)) return this.#known
+    this.#shapes = tensors.map(({ shape }) => shape)
+    this.#known = ""
+    for (const [, ...row] of this.#shapes) this.#known += `;${row.join()}`
+    return this.#known
+  }
+}
+
 /**
  * Returns the key of a request: `groupKey` and the shapes of its state. A sequence without a state yet has the shapes of
  * the initial one.
@@ -12,18 +26,17 @@ export const make = (
   { states }: Sequencing,
   groupKey: (request: Request) => string,
 ): ((request: Request) => string) => {
-  const initial = states.map((state) => StateTensors.initial(state, true))
-  // Most requests have the shapes of the one before them: its key is theirs.
+  const initial = new ShapeKeys().of(states.map((state) => StateTensors.initial(state, true)))
   let group = ""
-  let shapes: ReadonlyArray<Shape> = []
-  let known: string | undefined
+  let shape: string | undefined
+  let known = ""
   return (request) => {
     const ownGroup = groupKey(request)
-    const tensors = request.sequence?.state.tensors ?? initial
-    if (known !== undefined && ownGroup === group && agree(shapes, tensors)) return known
+    const ownShape = request.sequence?.state.shapeKey ?? initial
+    if (ownShape === shape && ownGroup === group) return known
     group = ownGroup
-    shapes = tensors.map(({ shape }) => shape)
-    return (known = group + keyOf(shapes))
+    shape = ownShape
+    return (known = group + shape)
   }
 }
 
@@ -33,10 +46,4 @@ const agree = (shapes: ReadonlyArray<Shape>, tensors: ReadonlyArray<TypedTensor>
     if (shape === undefined || !sameRow(shapes[index] ?? [], shape)) return false
   }
   return true
-}
-
-const keyOf = (shapes: ReadonlyArray<Shape>): string => {
-  let key = ""
-  for (const [, ...row] of shapes) key += `;${row.join()}`
-  return key
 }
