@@ -14,12 +14,13 @@ export const layer = Model.stream(
         Effect.gen(function* () {
           const session = yield* decoder.session() // until the stream ends, or its caller leaves
           const step = (token: number) => session.infer({ TOKEN: BigInt(token) })
+          const random = yield* Random.Random
           const prompt = [Alphabet.boundary, ...(Alphabet.tokens(PROMPT) ?? [])]
           for (const token of prompt.slice(0, -1)) yield* step(token)
           return Stream.unfold(prompt.at(-1) ?? Alphabet.boundary, (token) =>
             // In a batch with the steps of other callers.
-            Effect.zipWith(step(token), Random.next, ({ LOGITS }, random) => {
-              const next = Sampling.choose(LOGITS.data, temperature, random)
+            Effect.map(step(token), ({ LOGITS }) => {
+              const next = Sampling.choose(LOGITS.data, temperature, random.nextDoubleUnsafe())
               return next === Alphabet.boundary ? undefined : ([{ CHARACTER: Alphabet.character(next) }, next] as const)
             }),
           )
