@@ -4,10 +4,10 @@
  */
 import { constVoid } from "effect/Function"
 import type { RequestStatistics } from "../metrics/ModelStatistics.ts"
-import type { Cancel, Reply, Request } from "../request/Request.ts"
+import type { Cancel, Reply } from "../request/Request.ts"
+import type { PendingRequest } from "../scheduler/Deadlines.ts"
 
-export interface WaitingRequest {
-  readonly request: Request
+export interface WaitingRequest extends PendingRequest<WaitingRequest> {
   readonly reply: Reply
   /** When it was submitted, in nanoseconds of the monotonic clock. */
   readonly startedAt: number

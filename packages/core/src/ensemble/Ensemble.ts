@@ -20,7 +20,7 @@ import * as ModelDescription from "../running/ModelDescription.ts"
 import * as ModelLife from "../running/ModelLife.ts"
 import { RunningModel, Watcher } from "../running/RunningModel.ts"
 import { AlarmClock } from "../scheduler/AlarmClock.ts"
-import { Deadlines } from "../scheduler/Deadlines.ts"
+import { Deadlines, type PendingRequest } from "../scheduler/Deadlines.ts"
 import { type Release, OpenRequests } from "../running/OpenRequests.ts"
 import { counted, type ResponseProgress } from "../scheduler/ResponseCount.ts"
 import { stopping } from "../error/Refusal.ts"
@@ -68,8 +68,7 @@ interface LinkedModels {
 }
 
 /** A request whose responses go to its caller one by one. */
-interface EmittingRequest {
-  readonly request: Request
+interface EmittingRequest extends PendingRequest<EmittingRequest> {
   readonly running: EnsembleRequest
 }
 

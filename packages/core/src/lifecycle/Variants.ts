@@ -25,7 +25,7 @@ import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import { type Cancel, errorPrefix, type Reply, type Request } from "../request/Request.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { AlarmClock } from "../scheduler/AlarmClock.ts"
-import { Deadlines } from "../scheduler/Deadlines.ts"
+import { Deadlines, type PendingRequest } from "../scheduler/Deadlines.ts"
 import { OpenRequests } from "../running/OpenRequests.ts"
 import { stopping } from "../error/Refusal.ts"
 import { KeyedLock } from "./KeyedLock.ts"
@@ -60,8 +60,7 @@ interface Variant {
   usedAt: number
 }
 
-interface Waiter {
-  readonly request: Request
+interface Waiter extends PendingRequest<Waiter> {
   readonly reply: Reply
   readonly variant: Variant
   /** Cancels the request in the model that has it. */

@@ -6,15 +6,17 @@ import type { Clock } from "effect"
 import type { Request } from "../request/Request.ts"
 import type { Alarm } from "./Alarm.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
-import { Expiries } from "./Expiries.ts"
+import { Expiries, type Expiry } from "./Expiries.ts"
 import * as MonotonicTime from "../request/MonotonicTime.ts"
 
 /** A pending request. */
-export interface PendingRequest {
+export interface PendingRequest<T> {
   readonly request: Request
+  /** Its place among the deadlines; undefined without one. */
+  deadline?: Expiry<T> | undefined
 }
 
-export class Deadlines<T extends PendingRequest> {
+export class Deadlines<T extends PendingRequest<T>> {
   readonly #clock: Clock.Clock
   readonly #alarm: Alarm
   readonly #expire: (entry: T) => void
@@ -32,12 +34,14 @@ export class Deadlines<T extends PendingRequest> {
     const { deadline } = entry.request
     if (deadline === undefined) return
     const isEarliest = deadline < this.#expiries.earliest
-    this.#expiries.add(entry, deadline)
+    entry.deadline = this.#expiries.add(entry, deadline)
     if (isEarliest) this.#alarm.set(deadline - MonotonicTime.millis(this.#clock))
   }
 
   delete(entry: T): void {
-    if (entry.request.deadline !== undefined) this.#expiries.delete(entry)
+    if (entry.deadline === undefined) return
+    this.#expiries.delete(entry.deadline)
+    entry.deadline = undefined
   }
 
   #ring(): void {

@@ -72,7 +72,7 @@ export class PolicyQueue implements Queue, TimedQueue {
     this.#size += 1
     this.#sizes.set(level, size + 1)
     const timeout = timeoutOf(policy, parameters)
-    if (timeout !== Infinity) this.#expirations.add(queued, queued.queuedAt + timeout)
+    if (timeout !== Infinity) queued.timeout = this.#expirations.add(queued, queued.queuedAt + timeout)
     if (this.#options.groupOrder === "arrival") {
       queued.key = key
       key = ""
@@ -97,7 +97,7 @@ export class PolicyQueue implements Queue, TimedQueue {
     const size = this.#sizes.get(level) ?? 0
     if (size > 1) this.#sizes.set(level, size - 1)
     else this.#sizes.delete(level)
-    this.#expirations.delete(queued)
+    this.#expirations.delete(queued.timeout)
     lanes.remove(lane, queued)
     if (lanes.first === undefined) this.#lanes.delete(lanes.key)
   }

@@ -4,6 +4,7 @@
  */
 import { constVoid } from "effect/Function"
 import type { Reply, Request } from "../request/Request.ts"
+import type { Expiry } from "./Expiries.ts"
 import type { RequestStatistics } from "../metrics/ModelStatistics.ts"
 
 /**
@@ -46,6 +47,9 @@ export class QueuedRequest {
   group: RequestGroup | undefined = undefined
   previous: QueuedRequest | undefined = undefined
   next: QueuedRequest | undefined = undefined
+  /** Its place among the deadlines of the scheduler, and among the timeouts of its queue; undefined without one. */
+  deadline: Expiry<QueuedRequest> | undefined = undefined
+  timeout: Expiry<QueuedRequest> | undefined = undefined
   /** Its place in sequence/RequestPlaces.ts; undefined for a model without sequences. */
   place: object | undefined = undefined
   /** Set once an instance has it. */

@@ -35,15 +35,17 @@ export class Backlog {
   /** Has no effect for a sequence that does not wait. */
   delete(run: SequenceRun): void {
     this.#list.delete(run)
-    this.#deadlines.delete(run)
+    this.#deadlines.delete(run.deadline)
+    run.deadline = undefined
   }
 
   /** A sequence gives up when the first of its requests does, by its parameter `timeout` in microseconds. */
   limit(run: SequenceRun, { request, queuedAt }: QueuedRequest): void {
     const { timeout } = request.parameters
     if (typeof timeout !== "bigint" || timeout <= 0n) return
-    run.deadline = Math.min(run.deadline, queuedAt + Number(timeout) * 1e3)
-    this.#deadlines.add(run, run.deadline)
+    const time = queuedAt + Number(timeout) * 1e3
+    if (run.deadline?.isListed !== true) run.deadline = this.#deadlines.add(run, time)
+    else if (time < run.deadline.time) this.#deadlines.change(run.deadline, time)
   }
 
   /** Returns the sequences whose time has come. */

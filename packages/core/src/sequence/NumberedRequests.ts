@@ -26,7 +26,7 @@ import * as MonotonicTime from "../request/MonotonicTime.ts"
 import { type Cancel, errorPrefix, type Parameter, type Reply, type Request } from "../request/Request.ts"
 import type { SequenceId } from "../request/SequencePosition.ts"
 import type { AlarmClock } from "../scheduler/AlarmClock.ts"
-import { Deadlines } from "../scheduler/Deadlines.ts"
+import { Deadlines, type PendingRequest } from "../scheduler/Deadlines.ts"
 import type { Submit } from "../scheduler/SubmitPipeline.ts"
 import * as CorrelationId from "./CorrelationId.ts"
 import { KeptReplies, type Outcome } from "./KeptReplies.ts"
@@ -50,7 +50,7 @@ export interface NumberedRequestsOptions {
 }
 
 /** A request that waits or executes, with all callers that have sent it. */
-interface Numbered {
+interface Numbered extends PendingRequest<Numbered> {
   readonly sequence: Sequence
   readonly number: number
   readonly key: string

@@ -1,4 +1,5 @@
 /** One sequence from its first request to its end, as data of LiveSequences.ts. */
+import type { Expiry } from "../scheduler/Expiries.ts"
 import type { QueuedRequest } from "../scheduler/QueuedRequest.ts"
 import type { SequenceEnd, SequenceId, SequenceState } from "../request/SequencePosition.ts"
 import type { Lane, LaneMember } from "./Lane.ts"
@@ -34,7 +35,7 @@ export class SequenceRun implements LaneMember {
   /** Set once no further request can join it. */
   end: SequenceEnd | undefined = undefined
   /** While it waits for a slot: when its earliest request times out, in the scheduler's nanoseconds. */
-  deadline = Infinity
+  deadline: Expiry<SequenceRun> | undefined = undefined
 
   constructor(id: SequenceId, startedAt: number, memory: SequenceMemory) {
     this.id = id
