@@ -1,4 +1,4 @@
-/** A load of requests that continue sequences: as many sequences as it takes for each to be idle when its turn comes. */
+/** A load of requests that continue sequences: so many sequences that each one is idle when its turn comes. */
 import * as GrpcUnary from "@nereid/bench/internal/grpc/GrpcUnary"
 import type { Child } from "./Child.ts"
 import * as NodeRequest from "./NodeRequest.ts"

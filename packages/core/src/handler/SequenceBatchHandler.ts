@@ -135,7 +135,7 @@ export function sequenceBatch<
   )
 }
 
-/** A joined batch with the states of its sequences. Their positions are made on first use, as few handlers need them. */
+/** A joined batch with the states of its sequences. Positions are made on first use, as few handlers need them. */
 class SequenceScope<I extends Fields> implements Omit<SequenceBatch<I, undefined>, "state"> {
   readonly state: unknown
   readonly #joined: JoinedBatch<I>

@@ -1,9 +1,10 @@
 /** Codecs of single elements agree with the Schemas of their fields, or leave a value to them. */
 import { describe, expect, it } from "vitest"
-import { Effect, Exit, Result, Schema } from "effect"
+import { Effect, Exit, Result, Schema, SchemaTransformation } from "effect"
 import * as Tensor from "../Tensor.ts"
 import { TypedTensor } from "../tensor/TypedTensor.ts"
-import { elementCodec, type Field, spec } from "./Field.ts"
+import * as ElementCodec from "./ElementCodec.ts"
+import { type Field, spec } from "./Field.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 
 const fields: Readonly<Record<string, Field>> = {
@@ -48,7 +49,7 @@ function codecOf(field: Field): Schema.Codec<unknown, unknown> {
 }
 
 describe.each(Object.entries(fields))("%s", (_, field) => {
-  const codec = elementCodec(field)
+  const codec = ElementCodec.make(field)
 
   it("makes the tensors that the Schema makes, or leaves the value to it", () => {
     let count = 0
@@ -81,14 +82,25 @@ describe.each(Object.entries(fields))("%s", (_, field) => {
 })
 
 it("fields that check or change their values are left to their Schemas", () => {
-  const lower = Tensor.utf8().check(Schema.isLowercased())
-  expect(elementCodec(lower)).toBeUndefined()
-  expect(elementCodec(Tensor.json(Schema.Number))).toBeUndefined()
-  expect(elementCodec(Tensor.utf8().pipe(Schema.decodeTo(Schema.NumberFromString)))).toBeUndefined()
   const absent = Effect.succeed(Tensor.make("BYTES", [1], [new Uint8Array(1)]))
-  expect(elementCodec(Tensor.utf8().pipe(Schema.withDecodingDefaultKey(absent)))).toBeUndefined()
-  expect(elementCodec(Tensor.scalar("FP16"))).toBeUndefined()
-  expect(elementCodec(Tensor.utf8().annotate({ description: "of a text" }))).toBeDefined()
+  const trimmed = SchemaTransformation.transform({ decode: (text: string) => text.trim(), encode: (text) => text })
+  for (const field of [
+    Tensor.utf8().check(Schema.isLowercased()),
+    Tensor.utf8().pipe(Schema.decodeTo(Schema.NumberFromString)),
+    Tensor.utf8().pipe(Schema.decodeTo(Schema.String, trimmed)),
+    Tensor.utf8().pipe(Schema.decodeTo(Schema.Literals(["a"]))),
+    Tensor.utf8().pipe(Schema.withDecodingDefaultKey(absent)),
+    Tensor.json(Schema.Number),
+    Tensor.scalar("FP16"),
+    Tensor.FP32(1),
+  ]) {
+    expect(ElementCodec.make(field)).toBeUndefined()
+  }
+})
+
+it("annotated and optional fields need no Schema either", () => {
+  expect(ElementCodec.make(Tensor.utf8().annotate({ description: "of a text" }))).toBeDefined()
+  expect(ElementCodec.make(Tensor.optional(Tensor.scalar("INT64")))).toBeDefined()
 })
 
 it("refusals have the messages of the Schemas", () => {

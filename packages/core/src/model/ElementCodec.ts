@@ -3,13 +3,25 @@
  * everything unusual, with undefined: then the Schema of the field converts the value, or says why it is refused. The
  * fields are in Field.ts.
  */
-import { byteWidth, type FixedDataType } from "../tensor/DataType.ts"
+import { byteWidth, type FixedDataType, view } from "../tensor/DataType.ts"
 import * as SmallMemory from "../tensor/SmallMemory.ts"
 import { TypedTensor } from "../tensor/TypedTensor.ts"
+import type { Field } from "./Field.ts"
 
 export interface ElementCodec {
   readonly encode: (value: unknown) => TypedTensor | undefined
   readonly decode: (tensor: TypedTensor) => string | number | bigint | boolean | undefined
+}
+
+/** The codec of a text, a scalar or a label; undefined for all other fields, and behind a further Schema. */
+export const make = ({ ast }: Field): ElementCodec | undefined => {
+  const [link, ...others] = ast.encoding ?? []
+  const tensor = link?.to.annotations?.["tensor"]
+  if (tensor === undefined || others.length > 0 || ast.checks !== undefined) return undefined
+  const { form, labels, datatype } = tensor
+  if (labels !== undefined) return label(labels)
+  if (form === "utf8") return text
+  return form === "scalar" && datatype !== "BYTES" ? scalar(datatype) : undefined
 }
 
 /** The shape of all tensors here. */
@@ -21,7 +33,7 @@ const isOne = ({ shape }: TypedTensor): boolean => shape.length === 1 && shape[0
 const shortText = 32
 
 /** BYTES [1] as a text. */
-export const text: ElementCodec = {
+const text: ElementCodec = {
   encode: (value) => {
     if (typeof value !== "string" || value.length > shortText) return undefined
     const bytes = SmallMemory.allocate(4 + value.length)
@@ -47,116 +59,35 @@ export const text: ElementCodec = {
   },
 }
 
-/** Reads and writes one element. `write` is called for values of its type only, and may change the value. */
-interface Access {
-  readonly type: "number" | "bigint"
-  /** Whether only values that are read as they were written have a tensor. */
-  readonly isExact: boolean
-  readonly read: (view: DataView) => number | bigint
-  readonly write: (view: DataView, value: number | bigint) => void
-}
-
-const integer = (read: Access["read"], write: (view: DataView, value: number) => void): Access => ({
-  type: "number",
-  isExact: true,
-  read,
-  write: (view, value) => write(view, Number(value)),
-})
-
-const float = (read: Access["read"], write: (view: DataView, value: number) => void): Access => ({
-  ...integer(read, write),
-  isExact: false,
-})
-
-const bigint = (read: Access["read"], write: (view: DataView, value: bigint) => void): Access => ({
-  type: "bigint",
-  isExact: true,
-  read,
-  write: (view, value) => write(view, BigInt(value)),
-})
-
-const accesses: { readonly [D in FixedDataType]?: Access } = {
-  UINT8: integer(
-    (view) => view.getUint8(0),
-    (view, value) => view.setUint8(0, value),
-  ),
-  UINT16: integer(
-    (view) => view.getUint16(0, true),
-    (view, value) => view.setUint16(0, value, true),
-  ),
-  UINT32: integer(
-    (view) => view.getUint32(0, true),
-    (view, value) => view.setUint32(0, value, true),
-  ),
-  UINT64: bigint(
-    (view) => view.getBigUint64(0, true),
-    (view, value) => view.setBigUint64(0, value, true),
-  ),
-  INT8: integer(
-    (view) => view.getInt8(0),
-    (view, value) => view.setInt8(0, value),
-  ),
-  INT16: integer(
-    (view) => view.getInt16(0, true),
-    (view, value) => view.setInt16(0, value, true),
-  ),
-  INT32: integer(
-    (view) => view.getInt32(0, true),
-    (view, value) => view.setInt32(0, value, true),
-  ),
-  INT64: bigint(
-    (view) => view.getBigInt64(0, true),
-    (view, value) => view.setBigInt64(0, value, true),
-  ),
-  FP32: float(
-    (view) => view.getFloat32(0, true),
-    (view, value) => view.setFloat32(0, value, true),
-  ),
-  FP64: float(
-    (view) => view.getFloat64(0, true),
-    (view, value) => view.setFloat64(0, value, true),
-  ),
-}
-
-/** One number of this datatype; undefined for a datatype whose values only a Schema converts. */
-export const scalar = (datatype: FixedDataType): ElementCodec | undefined => {
-  const access = accesses[datatype]
-  const width = byteWidth(datatype) ?? 0
-  if (access === undefined) return undefined
-  const { type, isExact, read, write } = access
+/** One number of this datatype, or a boolean; undefined for FP16, for which not every Node has typed arrays. */
+const scalar = (datatype: FixedDataType): ElementCodec | undefined => {
+  if (datatype === "FP16") return undefined
+  const width = byteWidth(datatype) ?? 1
+  const isBoolean = datatype === "BOOL"
+  const type = isBoolean ? "boolean" : datatype.endsWith("INT64") ? "bigint" : "number"
+  const isExact = !isBoolean && !datatype.startsWith("FP")
   return {
     encode: (value) => {
-      if ((typeof value !== "number" && typeof value !== "bigint") || typeof value !== type) return undefined
+      if (typeof value !== type) return undefined
       const bytes = SmallMemory.allocate(width)
-      const view = new DataView(bytes.buffer, bytes.byteOffset, width)
-      write(view, value)
+      const data = view(datatype, bytes.buffer, bytes.byteOffset, 1)
+      Reflect.set(data, 0, isBoolean ? Number(value) : value)
       // Not exact: out of range, or with a fraction.
-      return isExact && read(view) !== value ? undefined : new TypedTensor(datatype, shape, bytes)
+      if (isExact && data[0] !== value) return undefined
+      return new TypedTensor(datatype, shape, bytes)
     },
     decode: (tensor) => {
       const { bytes } = tensor
       if (tensor.datatype !== datatype || !isOne(tensor) || bytes.length !== width) return undefined
-      return read(new DataView(bytes.buffer, bytes.byteOffset, width))
+      if (bytes.byteOffset % width !== 0) return undefined
+      const value = view(datatype, bytes.buffer, bytes.byteOffset, 1)[0]
+      return isBoolean ? value !== 0 : value
     },
   }
 }
 
-/** True or false. */
-export const bool: ElementCodec = {
-  encode: (value) => {
-    if (typeof value !== "boolean") return undefined
-    const bytes = SmallMemory.allocate(1)
-    bytes[0] = value ? 1 : 0
-    return new TypedTensor("BOOL", shape, bytes)
-  },
-  decode: (tensor) => {
-    const { datatype, bytes } = tensor
-    return datatype === "BOOL" && isOne(tensor) && bytes.length === 1 ? bytes[0] !== 0 : undefined
-  },
-}
-
 /** One of these labels, by its index. */
-export const label = (names: ReadonlyArray<string>): ElementCodec => {
+const label = (names: ReadonlyArray<string>): ElementCodec => {
   const indexes = scalar("INT32")
   return {
     encode: (value) => {

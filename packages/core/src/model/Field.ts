@@ -9,7 +9,6 @@ import { Effect, Schema, SchemaAST, SchemaIssue, SchemaTransformation } from "ef
 import { type DataType, type ElementArrays, view, byteWidth, type FixedDataType } from "../tensor/DataType.ts"
 import { datatype, type DataTypeName, type DataTypeNamed } from "../tensor/DataTypeName.ts"
 import { errorMessage } from "../error/ErrorMessage.ts"
-import * as ElementCodec from "./ElementCodec.ts"
 import { jsonExample } from "./JsonExample.ts"
 import { type Element, elementBytes } from "../tensor/Element.ts"
 import type { JsonSchema } from "../tensor/JsonSchema.ts"
@@ -144,7 +143,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const encoder = new TextEncoder()
 
 /** BYTES [1] on the wire, a string in code. Bytes that are not UTF-8, and text that has no UTF-8, are refused. */
-export const utf8 = () => withoutSchema(text(annotated("BYTES", [1], { form: "utf8" })), ElementCodec.text)
+export const utf8 = () => text(annotated("BYTES", [1], { form: "utf8" }))
 
 /** BYTES [1] on the wire, JSON text of the Schema's encoded form; the decoded value in code. */
 export const json = <T, E>(schema: Schema.Codec<T, E>) => {
@@ -203,11 +202,6 @@ const scalarSchemas: { readonly [D in ScalarDataType]: Schema.Codec<ScalarType<D
 export const scalar = <D extends ScalarDataType>(
   datatype: D,
 ): Schema.Codec<ScalarType<D>, TypedTensor<D, readonly [1]>> =>
-  withoutSchema(scalarSchema(datatype), datatype === "BOOL" ? ElementCodec.bool : ElementCodec.scalar(datatype))
-
-const scalarSchema = <D extends ScalarDataType>(
-  datatype: D,
-): Schema.Codec<ScalarType<D>, TypedTensor<D, readonly [1]>> =>
   annotated(datatype, [1], { form: "scalar" }).pipe(
     Schema.decodeTo(
       scalarSchemas[datatype],
@@ -232,11 +226,6 @@ const scalarSchema = <D extends ScalarDataType>(
 
 /** INT32 [1] on the wire, an index into the labels; one of the labels in code. */
 export const labels = <const L extends ReadonlyArray<string>>(
-  names: L,
-): Schema.Codec<L[number], TypedTensor<"INT32", readonly [1]>> =>
-  withoutSchema(labelSchema(names), ElementCodec.label(names))
-
-const labelSchema = <const L extends ReadonlyArray<string>>(
   names: L,
 ): Schema.Codec<L[number], TypedTensor<"INT32", readonly [1]>> =>
   annotated("INT32", [1], { labels: names }).pipe(
@@ -382,19 +371,6 @@ const annotatedExample = (
 /** Whether the field is a plain tensor, which needs no Schema to encode and decode. */
 export const isPlain = (field: Field): boolean =>
   field.ast.annotations?.["tensor"] !== undefined && field.ast.encoding === undefined && field.ast.checks === undefined
-
-/** Codecs of fields that need no Schema for common values, by the encoding in their AST. */
-const elementCodecs = new WeakMap<object, ElementCodec.ElementCodec>()
-
-const withoutSchema = <F extends Field>(field: F, codec: ElementCodec.ElementCodec | undefined): F => {
-  const { encoding } = field.ast
-  if (encoding !== undefined && codec !== undefined) elementCodecs.set(encoding, codec)
-  return field
-}
-
-/** Converts common values without the Schema of the field; undefined if the Schema checks or changes all values. */
-export const elementCodec = ({ ast }: Field): ElementCodec.ElementCodec | undefined =>
-  ast.encoding === undefined || ast.checks !== undefined ? undefined : elementCodecs.get(ast.encoding)
 
 const annotationOf = (ast: SchemaAST.AST): TensorAnnotation | undefined => {
   const annotation = SchemaAST.toEncoded(ast).annotations?.["tensor"]

@@ -3,7 +3,8 @@
  * checked against its spec; the Schemas of other fields convert one value at a time.
  */
 import { Cause, Exit, Result, Schema } from "effect"
-import { elementCodec, type Field, type Fields, isPlain } from "./Field.ts"
+import * as ElementCodec from "./ElementCodec.ts"
+import { type Field, type Fields, isPlain } from "./Field.ts"
 import { matches, print, type TensorSpec } from "../tensor/TensorSpec.ts"
 import { reshape, sizeProblem, TypedTensor } from "../tensor/TypedTensor.ts"
 
@@ -77,7 +78,7 @@ const column = (spec: TensorSpec, field: Field | undefined): Column => {
   const codec: Schema.Codec<unknown, unknown> = field as Field & Schema.Codec<unknown, unknown>
   const encodeExit = Schema.encodeUnknownExit(codec)
   const decodeExit = Schema.decodeUnknownExit(codec)
-  const element = elementCodec(field)
+  const element = ElementCodec.make(field)
   return {
     spec,
     encode: (value) => {

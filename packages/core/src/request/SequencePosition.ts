@@ -31,6 +31,6 @@ export interface SequencePosition {
   /** False for a row that only fills a gap of a batch. */
   readonly isReady: boolean
   readonly state: SequenceState
-  /** What a handler has returned as the state, until the request succeeds and `state` keeps it. */
+  /** The state that a handler has returned, until the request succeeds and `state` keeps it. */
   returned?: object | undefined
 }

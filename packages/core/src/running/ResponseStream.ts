@@ -13,7 +13,7 @@ import type { Cancel, Emit, Reply, Response } from "../request/Request.ts"
 /** Responses that wait for a reader; a model that is this far ahead waits too. */
 const ahead = 16
 
-/** What a reader makes of responses, and of the failure of their request. */
+/** Converts responses, and the failure of their request, for a reader. */
 export interface ResponseReader<A, E> {
   readonly decode: (response: Response) => Result.Result<A, E>
   readonly failure: (failure: InferenceError) => E

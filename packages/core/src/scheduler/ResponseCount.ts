@@ -18,7 +18,8 @@ export const counted =
       const now = nanos()
       const took = now - progress.respondedAt
       if (progress.responses === 0) statistics.firstResponse(now - progress.queuedAt)
-      // Counted after `emit`: a response that could not be sent, or that its caller did not wait for, ended the request.
+      // Counted after `emit`: a response that could not be sent, or that its caller did not wait for, ended the
+      // request.
       const emitted = emit(response, isLast)
       if (!Exit.isExit(emitted)) return Effect.map(emitted, () => count(progress, statistics, took, nanos()))
       if (Exit.isSuccess(emitted)) count(progress, statistics, took, now)

@@ -1,7 +1,8 @@
 /**
  * The pending requests of all sequences, in the order in which they were queued, and the sequence of each one. A Map
- * from requests to sequences would be slow: a Map replaces its table again and again, and once a full garbage collection
- * has seen one of these tables, it and all later ones stay in memory until the next one, with their requests.
+ * from requests to sequences would be slow. A Map replaces its table again and again, and each former table refers to
+ * the next one. Once a full garbage collection has kept one of them, all later ones stay until the next full
+ * collection, with their requests.
  */
 import type { QueuedRequest } from "../scheduler/QueuedRequest.ts"
 import type { SequenceRun } from "./SequenceRun.ts"

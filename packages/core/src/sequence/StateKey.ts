@@ -19,7 +19,7 @@ export class ShapeKeys {
 }
 
 /**
- * Returns the key of a request: `groupKey` and the shapes of its state. A sequence without a state yet has the shapes of
+ * Returns the key of a request: `groupKey` and the shapes of its state. A sequence without a state has the shapes of
  * the initial one.
  */
 export const make = (
