@@ -5,7 +5,7 @@ import { repository } from "../fixtures/repository.ts"
 import { command, Program } from "../Program.ts"
 import { type Scenario, step } from "./Scenario.ts"
 import { transports } from "./SequenceCalls.ts"
-import { configOf, onnxOf } from "./SequenceModels.ts"
+import { filesOf } from "./SequenceModels.ts"
 
 const model: Scenario = { name: "m", behaviour: "state", maxBatchSize: 4, idle: 60_000_000, steps: [], sizes: {} }
 
@@ -22,8 +22,7 @@ const serve = async (directory: string, flags: ReadonlyArray<string>, variables:
 it("a command with the secret hands its sequences to a server that restricts its repository", () =>
   Effect.gen(function* () {
     const fixture = yield* repository
-    fixture.write("m/config.pbtxt", configOf(model))
-    fixture.write("m/1/model.onnx", onnxOf(model))
+    for (const [file, content] of Object.entries(filesOf(model))) fixture.write(file, content)
     yield* Effect.promise(async () => {
       const other = await serve(fixture.path, ["--http-restricted-api=model-repository:admin-key=s3cret"])
       await using receiver = other.program

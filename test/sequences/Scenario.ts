@@ -15,6 +15,8 @@ export interface Step {
   readonly timeout?: bigint
   /** The parameter `sequence_number`. */
   readonly number?: bigint
+  /** Whether the step waits until the only live sequence has expired. */
+  readonly afterExpiry?: boolean
 }
 
 /** Models of one INT32 in and out, by what OUTPUT is. */
@@ -25,12 +27,22 @@ export type Behaviour =
   | "ids"
   /** The sum of the inputs so far, by implicit state. */
   | "state"
+  /** INPUT + the initial state, of requests of START: Triton's Python backend keeps no implicit state. */
+  | "initial"
+  /** The number of executions of the request, which ends after INPUT of them. The model is iterative. */
+  | "steps"
+
+export type IdType = "UINT64" | "INT64" | "UINT32" | "INT32" | "BYTES"
 
 export interface Scenario {
   readonly name: string
   readonly behaviour: Behaviour
   /** Fields of `sequence_batching` in addition to controls and states. */
   readonly fields?: string
+  /** Datatypes of the controls of `ids`. Default INT32 and UINT64. */
+  readonly controls?: { readonly flag: "INT32" | "FP32" | "BOOL"; readonly id: IdType }
+  /** The initial state of `initial`, which a file has. Default zero, without a file. */
+  readonly initial?: number
   readonly maxBatchSize: number
   readonly instances?: number
   /** Microseconds. Default 5 seconds. */
@@ -42,6 +54,8 @@ export interface Scenario {
    * before it, over each transport.
    */
   readonly steps: ReadonlyArray<Step>
+  /** Whether one transport is enough, because the scenario is about the model. Default false. */
+  readonly oneTransport?: boolean
   /** Why Triton 2.51 answers otherwise; absent where it does not. */
   readonly unlikeTriton?: string
   /** Executions by their batch sizes. */

@@ -1,6 +1,6 @@
 /**
- * The scenarios of Triton's tests L0_sequence_batcher and L0_dyna_sequence_batcher, by their names there:
- * https://github.com/triton-inference-server/server/tree/main/qa
+ * The scenarios of Triton's tests L0_sequence_batcher and L0_dyna_sequence_batcher, by their names there, and further
+ * ones: https://github.com/triton-inference-server/server/tree/main/qa
  */
 import { type Scenario, step, whole } from "./Scenario.ts"
 
@@ -240,4 +240,179 @@ const heldByOne: ReadonlyArray<Scenario> = [
   },
 ]
 
-export const scenarios: ReadonlyArray<Scenario> = [...sequential, ...errors, ...held, ...heldByOne]
+/** Strategies, with slots for all sequences of a scenario. */
+const strategies = {
+  direct: "direct {}",
+  oldest: "oldest { max_candidate_sequences: 4 }",
+} as const
+
+/** Requests of four sequences in turn, on one stream. */
+const inTurn = [1, 2, 3, 4].flatMap((round) =>
+  [a, b, c, d].map((id, index) => {
+    const flags = round === 1 ? "S" : round === 4 ? "E" : ""
+    // The sum of index + 1, index + 2, …
+    return step(id, flags, index + round, round * index + (round * (round + 1)) / 2)
+  }),
+)
+
+const ordered: ReadonlyArray<Scenario> = layouts.map(([instances, maxBatchSize]) => ({
+  name: `sequences in turn ${instances}×${maxBatchSize}`,
+  behaviour: "state",
+  maxBatchSize,
+  instances,
+  hold: [16, 0],
+  steps: inTurn,
+  sizes: { [maxBatchSize]: 16 / maxBatchSize },
+}))
+
+/** The same with both strategies. */
+const ofStrategies: ReadonlyArray<Scenario> = Object.entries(strategies).flatMap(
+  ([name, fields]): ReadonlyArray<Scenario> => [
+    {
+      name: `expiry, ${name}`,
+      behaviour: "state",
+      fields,
+      maxBatchSize: 4,
+      idle: 500_000,
+      steps: [
+        step(7n, "S", 1, 1),
+        step(7n, "", 2, notStarted("7"), { afterExpiry: true }),
+        step(7n, "E", 2, notStarted("7")),
+        step(7n, "S", 5, 5),
+        step(7n, "E", 6, 11),
+      ],
+      sizes: { 1: 3 },
+    },
+    {
+      name: `requests that no START precedes, ${name}`,
+      oneTransport: true,
+      behaviour: "state",
+      fields,
+      maxBatchSize: 4,
+      steps: [
+        step(1n, "E", 1, notStarted("1")),
+        step(1n, "S", 1, 1),
+        step(2n, "", 1, notStarted("2")),
+        step("1", "E", 1, notStarted("1")),
+        step(1n, "E", 2, 3),
+        step(1n, "E", 2, notStarted("1")),
+        step(1n, "", 2, notStarted("1")),
+        step(1n, "SE", 9, 9),
+      ],
+      sizes: { 1: 3 },
+    },
+    {
+      name: `START of a live sequence, ${name}`,
+      oneTransport: true,
+      behaviour: "state",
+      fields,
+      maxBatchSize: 4,
+      steps: [step(1n, "S", 1, 1), step(1n, "SE", 5, 5), step(1n, "", 1, notStarted("1")), step(1n, "SE", 2, 2)],
+      sizes: { 1: 3 },
+    },
+    {
+      name: `ids of many kinds, ${name}`,
+      behaviour: "state",
+      fields,
+      maxBatchSize: 4,
+      steps: [
+        step("0", "S", 1, 1),
+        step(" ", "S", 2, 2),
+        step("é€😀", "S", 3, 3),
+        step("0", "E", 10, 11),
+        step(" ", "E", 10, 12),
+        step("é€😀", "E", 10, 13),
+        step("x".repeat(128), "SE", 4, 4),
+        step(2n ** 63n, "S", 5, 5),
+        step(2n ** 63n, "E", 10, 15),
+      ],
+      // The other slots are empty rows.
+      sizes: name === "direct" ? { 1: 5, 2: 2, 3: 2 } : { 1: 9 },
+    },
+    {
+      name: `executions of an iterative model, ${name}`,
+      oneTransport: true,
+      behaviour: "steps",
+      fields,
+      maxBatchSize: 4,
+      // 0 is no id: the request is a sequence by itself.
+      steps: [step(0n, "", 3, 3), step(0n, "", 1, 1), step("", "", 2, 2), step(7n, "S", 2, 2)],
+      sizes: { 1: 8 },
+    },
+    {
+      name: `an iterative model and an id that is not live, ${name}`,
+      oneTransport: true,
+      behaviour: "steps",
+      fields,
+      maxBatchSize: 4,
+      // A request after the last one is refused here, and in Triton once it has noticed the end.
+      steps: [step(7n, "", 2, notStarted("7")), step(7n, "S", 2, 2)],
+      sizes: { 1: 2 },
+    },
+  ],
+)
+
+const flagTypes = ["INT32", "FP32", "BOOL"] as const
+const idTypes = ["UINT64", "INT64", "UINT32", "INT32", "BYTES"] as const
+
+const datatypes: ReadonlyArray<Scenario> = flagTypes.flatMap((flag) =>
+  idTypes.map((id): Scenario => {
+    const name = id === "BYTES" ? "12" : 12n
+    return {
+      name: `controls of ${flag} and ${id}`,
+      ...(id === "BYTES" && { unlikeTriton: "Its Python backend cannot read an id that is a text" }),
+      behaviour: "ids",
+      controls: { flag, id },
+      oneTransport: true,
+      maxBatchSize: 4,
+      steps: [step(name, "S", 1, 2), step(name, "", 5, 5), step(name, "E", 7, 19), step(name, "SE", 1, 14)],
+      sizes: { 1: 4 },
+    }
+  }),
+)
+
+const longIds: ReadonlyArray<Scenario> = (["UINT32", "INT32"] as const).map((id) => ({
+  name: `the low half of an id, ${id}`,
+  behaviour: "ids",
+  controls: { flag: "INT32", id },
+  oneTransport: true,
+  maxBatchSize: 4,
+  steps: [step(2n ** 40n + 3n, "SE", 1, 5)],
+  sizes: { 1: 1 },
+}))
+
+const initials: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): ReadonlyArray<Scenario> => {
+  const common = { behaviour: "initial", oneTransport: true, maxBatchSize } as const
+  const starts = (initial: number) => [
+    step(1n, "SE", 1, initial + 1),
+    step(2n, "SE", 2, initial + 2),
+    step(1n, "S", 3, initial + 3),
+  ]
+  return [
+    {
+      ...common,
+      name: `an initial state of zeros, max_batch_size ${maxBatchSize}`,
+      steps: starts(0),
+      sizes: { 1: 3 },
+    },
+    {
+      ...common,
+      name: `an initial state from a file, max_batch_size ${maxBatchSize}`,
+      initial: 100,
+      steps: starts(100),
+      sizes: { 1: 3 },
+    },
+  ]
+})
+
+export const scenarios: ReadonlyArray<Scenario> = [
+  ...sequential,
+  ...errors,
+  ...held,
+  ...heldByOne,
+  ...ordered,
+  ...ofStrategies,
+  ...datatypes,
+  ...longIds,
+  ...initials,
+]

@@ -8,7 +8,7 @@ import {
   ModelStreamInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
 import { Effect } from "effect"
-import type { Step } from "./Scenario.ts"
+import type { Scenario, Step } from "./Scenario.ts"
 
 export interface Ports {
   readonly http: number
@@ -138,6 +138,12 @@ export const transports = (maxBatchSize: number): ReadonlyArray<readonly [name: 
   ["gRPC", overGrpc(maxBatchSize > 0)],
   ["gRPC stream", overStream(maxBatchSize > 0)],
 ]
+
+/** The transports of a scenario. Steps that do not wait for one another need a stream, which keeps their order. */
+export const transportsOf = ({ hold, oneTransport, maxBatchSize }: Scenario): ReturnType<typeof transports> =>
+  hold === undefined && oneTransport !== true
+    ? transports(maxBatchSize)
+    : [["gRPC stream", overStream(maxBatchSize > 0)]]
 
 /** Executions by their batch sizes. */
 export const sizes = async ({ http }: Ports, model: string): Promise<Readonly<Record<string, number>>> => {

@@ -5,7 +5,7 @@ import { Server } from "@nereid/server"
 import { vi } from "vitest"
 import { repository } from "../fixtures/repository.ts"
 import type { Scenario } from "./Scenario.ts"
-import { configOf, onnxOf } from "./SequenceModels.ts"
+import { filesOf } from "./SequenceModels.ts"
 
 const free = { host: "127.0.0.1", port: 0 }
 
@@ -34,9 +34,6 @@ export const serveFiles = Effect.fnUntraced(function* (
   return { http: http?.port ?? 0, grpc: grpc?.port ?? 0, metrics: metrics?.port ?? 0 }
 })
 
-/** A server with the model `m` of the scenario, as an ONNX file. */
+/** A server with the model `m` of the scenario. */
 export const serve = (scenario: Scenario, options: Options = {}) =>
-  serveFiles(
-    { "m/config.pbtxt": configOf(scenario), "m/1/model.onnx": onnxOf(scenario) },
-    { hold: scenario.hold, ...options },
-  )
+  serveFiles(filesOf(scenario), { hold: scenario.hold, ...options })

@@ -4,29 +4,35 @@
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import type { Scenario } from "../sequences/Scenario.ts"
-import { overStream, sizes, transports } from "../sequences/SequenceCalls.ts"
-import { configOf, pythonOf } from "../sequences/SequenceModels.ts"
+import { sizes, transportsOf } from "../sequences/SequenceCalls.ts"
+import { tritonFilesOf } from "../sequences/SequenceModels.ts"
 import * as TritonServer from "./TritonServer.ts"
 
 /** The differences of its responses and batches over each transport; none is expected unless the scenario says so. */
 export const differences = async (program: string, scenario: Scenario): Promise<ReadonlyArray<string>> => {
-  const { name, steps, hold, maxBatchSize } = scenario
+  const { name, steps, hold, idle = 0 } = scenario
   const found: Array<string> = []
-  const ways = hold === undefined ? transports(maxBatchSize) : [["gRPC stream", overStream(maxBatchSize > 0)] as const]
-  for (const [transport, send] of ways) {
+  for (const [transport, send] of transportsOf(scenario)) {
     const repository = mkdtempSync(join(tmpdir(), "nereid-triton-"))
-    mkdirSync(join(repository, "m", "1"), { recursive: true })
-    writeFileSync(join(repository, "m", "config.pbtxt"), `backend: "python"\n${configOf(scenario)}`)
-    writeFileSync(join(repository, "m", "1", "model.py"), pythonOf(scenario))
+    for (const [file, content] of Object.entries(tritonFilesOf(scenario))) {
+      mkdirSync(dirname(join(repository, file)), { recursive: true })
+      writeFileSync(join(repository, file), content)
+    }
     const [requests, backlogged] = hold ?? [0, 0]
     process.env["TRITONSERVER_DELAY_SCHEDULER"] = String(requests)
     process.env["TRITONSERVER_BACKLOG_DELAY_SCHEDULER"] = String(backlogged)
     await using server = await TritonServer.start(program, repository, [])
     const answers: Array<unknown> = []
-    if (hold === undefined) for (const step of steps) answers.push(...(await send(server, "m", [step])))
-    else answers.push(...(await send(server, "m", steps)))
+    if (hold === undefined) {
+      for (const step of steps) {
+        // Its reaper looks for idle sequences from time to time.
+        if (step.afterExpiry === true) await setTimeout(idle / 1000 + 1000)
+        answers.push(...(await send(server, "m", [step])))
+      }
+    } else answers.push(...(await send(server, "m", steps)))
     for (const [index, { expected }] of steps.entries()) {
       if (answers[index] !== expected) {
         found.push(`${name}, ${transport}, step ${index}: expected ${expected}, got ${String(answers[index])}`)
