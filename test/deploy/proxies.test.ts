@@ -338,6 +338,7 @@ describe.each(proxies)("$name", (proxy) => {
         servers[index] = await start(index + 4, place)
         // The proxy has to find it, before the next one stops.
         await expect.poll(() => seen.has(index + 4), { timeout: 20_000 }).toBe(true)
+        // nginx leaves out a server that has failed for its `fail_timeout` of 2 seconds, also if it has returned.
         await pause(2_500)
       }
       over.abort()

@@ -114,8 +114,7 @@ export const settings = (
 ): Result.Result<ReplicatedSettings, InvalidUrl> => {
   const single = typeof url === "string" && !ReplicaUrls.isName(url)
   const policy = single && replicas === undefined ? undefined : policySettings(replicas ?? {})
-  const first = typeof url === "string" ? (single ? url : placeholder) : placeholder
-  const connection = connectionSettings({ ...options, url: first }, assumed)
+  const connection = connectionSettings({ ...options, url: single ? url : anyUrl }, assumed)
   if (policy === undefined) return Result.map(connection, (settings) => ({ ...settings, replicas: undefined }))
   return Result.flatMap(connection, (settings) =>
     Result.map(targets(url, lookupInterval(replicas), assumed), ([endpoint, found]) => {
@@ -125,8 +124,8 @@ export const settings = (
   )
 }
 
-/** Takes the place of the URL where it is parsed separately. */
-const placeholder = "grpc://replicas"
+/** A valid URL, because the other options are parsed with one. `targets` parses those of replicas. */
+const anyUrl = "grpc://replicas"
 
 const targets = (
   url: string | ReadonlyArray<string>,
