@@ -44,7 +44,8 @@ export class EffectMetrics implements AttemptMetrics {
     const key = `${reason} ${outcome}`
     let counter = series.attempts.get(key)
     if (counter === undefined) {
-      counter = Metric.withAttributes(attempts, { model: this.#model, replica: name, reason, outcome })
+      // In the order that /metrics of a server has.
+      counter = Metric.withAttributes(attempts, { model: this.#model, outcome, reason, replica: name })
       series.attempts.set(key, counter)
     }
     counter.updateUnsafe(1, this.#context)

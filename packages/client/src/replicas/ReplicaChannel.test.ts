@@ -423,17 +423,17 @@ it("calls that wait for the first lookup fail with it", async () => {
   expect(call.result).toBe("Unavailable: cannot look up models: getaddrinfo ENOTFOUND models")
 })
 
-it("counts attempts by reason and outcome", () => {
+it("counts attempts by reason and outcome, with its labels in the order of their names", () => {
   const { infer, fail, succeed } = start(2)
-  const count = () =>
-    Effect.runSync(Metric.snapshot)
-      .filter(({ id }) => id === "nereid_client_attempts")
-      .map(({ attributes, state }) => [attributes?.["reason"], attributes?.["outcome"], state])
   infer()
   fail(unreachable, "unsent")
   succeed()
-  const found = count().map(([reason, outcome]) => `${String(reason)} ${String(outcome)}`)
+  const labels = Effect.runSync(Metric.snapshot)
+    .filter(({ id }) => id === "nereid_client_attempts")
+    .map(({ attributes = {} }) => attributes)
+  const found = labels.map(({ reason, outcome }) => `${String(reason)} ${String(outcome)}`)
   expect(found).toEqual(expect.arrayContaining(["first failure", "retry success"]))
+  for (const names of labels.map(Object.keys)) expect(names).toEqual(names.toSorted())
 })
 
 it("closes the connections of all replicas", async () => {
