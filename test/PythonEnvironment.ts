@@ -36,7 +36,8 @@ export const prepare = (tests: string, oldest: readonly [number, number] = [3, 1
   if (isInstalled()) return { python }
 
   console.log(`Installing the packages of requirements.txt into ${folder}`)
-  // Built under another name: another process sees an environment that is complete, or none.
+  // Built under another name: another process sees an environment that is complete, or none. The commands in its `bin`
+  // name the interpreter by the earlier path, so tests run the modules of Python instead.
   const draft = `${folder}-${process.pid}`
   try {
     const made = run("python3", ["-m", "venv", "--clear", draft], 2)

@@ -20,7 +20,7 @@ export const test = async (python: string, document: unknown, made: string, url:
   const streams = "--exclude-path-regex=^/(live|log)$"
   const phases = ["--phases=examples,coverage,fuzzing", `--max-examples=${examples}`, "--generation-deterministic"]
   const all = [...given, streams, ...phases, "--continue-on-failure", "--warnings=off", "--no-color"]
-  const child = spawn(join(dirname(python), "st"), all, {
+  const child = spawn(python, ["-m", "schemathesis.cli", ...all], {
     cwd: dirname(made),
     env: { ...process.env, SCHEMATHESIS_HOOKS: "hooks", PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: "1" },
     stdio: "inherit",
