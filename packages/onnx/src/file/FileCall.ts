@@ -154,11 +154,14 @@ const kindOf = (found: Pick<Stats, "isFile" | "isDirectory" | "isSymbolicLink">)
   return found.isSymbolicLink() ? "link" : "other"
 }
 
+/** A folder that Python writes beside a file that it imports: no part of what a directory was given. */
+const compiledPython = "__pycache__"
+
 /** Lines of the files. Links are not followed to directories; a file that cannot be examined counts as its error. */
 const stamps = (path: string, allowance: Allowance, progress: () => void): ReadonlyArray<string> =>
   entries(path, allowance, progress).flatMap(({ name, kind }) => {
     const file = join(path, name)
-    if (kind === "directory") return stamps(file, allowance, progress)
+    if (kind === "directory") return name === compiledPython ? [] : stamps(file, allowance, progress)
     progress()
     try {
       const { ino, size, mtimeMs } = statSync(file)

@@ -40,7 +40,10 @@ export const kind = (path: string): Effect.Effect<FileKind, FileProblem> => run(
 export const realPath = (path: string): Effect.Effect<string, FileProblem> =>
   run({ name: "realPath", path, maxBytes: 0 })
 
-/** Changes with any file of the directory and those below it, whether it is replaced or written to. */
+/**
+ * Changes with any file of the directory and those below it, whether it is replaced or written to, except for the
+ * folders `__pycache__` of Python.
+ */
 export const stamp = (path: string): Effect.Effect<string, FileProblem> => run({ name: "stamp", path, maxBytes: 0 })
 
 const run = <Name extends CallName>(call: FileCall<Name>): Effect.Effect<FileCalls[Name]["result"], FileProblem> =>

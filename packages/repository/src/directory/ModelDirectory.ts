@@ -38,7 +38,7 @@ export interface ModelDirectory {
 }
 
 /** Directories of a model that hold no version. */
-const known = new Set(["configs", "warmup", "initial_state"])
+const known = new Set(["configs", "warmup", "initial_state", "__pycache__"])
 
 /** `configName`: of a configuration that is taken where the model has it. */
 export const read = Effect.fnUntraced(function* (name: string, path: string, configName?: string) {

@@ -22,6 +22,7 @@ it.live("equal files have one revision in every directory; other files, names an
     expect(yield* of("b")).toBe(first)
     fixture.write("b/2/model.js", "another version")
     fixture.write("b/.hidden", "x")
+    fixture.write("b/1/__pycache__/model.pyc", "x")
     expect(yield* of("b")).toBe(first)
     expect(yield* of("a", 1, create(ModelConfigSchema, { name: "m", maxBatchSize: 2 }))).not.toBe(first)
     for (const file of ["1/model.js", "1/more/data.txt", "shared.js", "1/new.js"]) {

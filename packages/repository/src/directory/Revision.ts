@@ -1,6 +1,7 @@
 /**
  * A digest of what a version of a model computes with: its configuration and the files of its directory, other versions
- * excluded. Equal directories on several machines have one revision, whatever the times of their files.
+ * and what Python has compiled excluded. Equal directories on several machines have one revision, whatever the times of
+ * their files.
  */
 import * as Files from "@nereid/onnx/internal/file/Files"
 import { toBinary } from "@bufbuild/protobuf"
@@ -31,7 +32,7 @@ export const make = Effect.fnUntraced(function* (
     const listed = yield* Files.list(join(path, folder))
     for (const { name } of [...listed].toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const isOtherVersion = folder === "" && /^[1-9][0-9]*$/.test(name) && Number(name) !== version
-      if (isOtherVersion || name.startsWith(".")) continue
+      if (isOtherVersion || name.startsWith(".") || name === "__pycache__") continue
       entries += 1
       if (entries > maxEntries || depth === maxDepth) return yield* Effect.fail(tooMany)
       const file = join(folder, name)
