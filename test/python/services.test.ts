@@ -127,7 +127,7 @@ describe.skipIf(python === undefined)("readiness of models in Python", () => {
     const { infer, isReady, log } = await serve(fixture)
     const { error } = await infer("slow", [text("IN", "def loop_for_ever():\n    while True: pass\nloop_for_ever()")])
     expect(error).toBe("execute of instance 'slow_0' did not end within 1000 ms; its process was ended")
-    expect(log()).toContain("loop_for_ever")
+    await expect.poll(log).toContain("loop_for_ever")
     await expect.poll(() => isReady("slow")).toBe(true)
     expect((await infer("slow", [text("IN", "return 1")])).status).toBe(200)
   })
