@@ -52,6 +52,29 @@ export const blocking = (model: string): string => `export default {
   },
 }`
 
+/** A script of sequences that answers INPUT with OUTPUT once it may. Its executions are "<model> <ids>". */
+export const blockingSequences = (model: string): string => `export default {
+  execute: async (requests) => {
+    const ids = requests.flatMap(({ sequence }) => (sequence.isReady ? [sequence.id] : []))
+    await globalThis[Symbol.for("${name}")].begin("${model} " + ids.join("+"), 1)
+    return requests.map(({ inputs: { INPUT } }) => ({ OUTPUT: INPUT }))
+  },
+}`
+
+/** An iterative script: INPUT n has n responses, each of a separate step that the test ends. */
+export const blockingSteps = (model: string): string => `
+  import { ModelScript } from "@nereid/repository"
+  const left = new Map()
+  export default ModelScript.stream({
+    execute: async function* ({ inputs: { INPUT }, sequence }) {
+      ${begin(model, "1")}
+      const next = (sequence.isStart ? INPUT.data[0] : left.get(sequence.id)) - 1
+      left.set(sequence.id, next)
+      yield { OUTPUT: INPUT }
+      if (next > 0) yield ModelScript.reschedule
+    },
+  })`
+
 /** A decoupled script with two responses of X: before and after its execution may end. */
 export const blockingBetween = (model: string): string => `export default {
   execute: async function* ({ inputs: { X } }) {
