@@ -96,4 +96,4 @@ export const graphDefinition = (
 ): Definition<Fields, Fields> =>
   sequencing === undefined
     ? definition
-    : { ...definition, signature: SequenceInstance.innerSignature(definition.signature, sequencing) }
+    : { ...definition, sequencing, signature: SequenceInstance.innerSignature(definition.signature, sequencing) }

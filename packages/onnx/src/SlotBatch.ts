@@ -7,10 +7,36 @@ import type { Response } from "@nereid/core/internal/request/Request"
 import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import type * as Slots from "./Slots.ts"
 
-/** Copies each request's bytes once, to where ONNX Runtime reads them, and the last row until the batch is full. */
-export const write = (layout: Slots.Layout, slot: Uint8Array, batch: Batch.Batch): void => {
+/**
+ * Whether the states of the batch are the state outputs of the slot at this offset, in the same rows: they are read
+ * there. Requests whose batches stay together need no copy of their states.
+ */
+export const isLinked = (
+  { links }: Slots.Layout,
+  batch: Batch.Batch,
+  memory: SharedArrayBuffer,
+  slotOffset: number,
+): boolean => {
+  if (links.length === 0 || Batch.totalRows(batch) !== batch.rows) return false
+  for (const { input, output } of links) {
+    let start = slotOffset + output.offset
+    for (const { inputs } of batch.requests) {
+      const bytes = inputs[input]?.bytes
+      if (bytes?.buffer !== memory || bytes.byteOffset !== start) return false
+      start += bytes.length
+    }
+  }
+  return true
+}
+
+/**
+ * Copies each request's bytes once, to where ONNX Runtime reads them, and the last row until the batch is full. With
+ * `isLinked`, without the states.
+ */
+export const write = (layout: Slots.Layout, slot: Uint8Array, batch: Batch.Batch, isLinked = false): void => {
   const missing = Batch.totalRows(batch) - batch.rows
   for (const [index, { name, offset, bytesPerRow }] of layout.inputs.entries()) {
+    if (isLinked && layout.links.some(({ input }) => input === index)) continue
     let start = offset
     for (const { inputs, rows } of batch.requests) {
       const bytes = inputs[index]?.bytes

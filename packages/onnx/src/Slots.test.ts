@@ -20,7 +20,15 @@ test("tensors of a slot begin at multiples of 64 bytes, with room for the larges
       { name: "B", datatype: "INT8", offset: 128, dims: [5], bytesPerRow: 5 },
     ],
     outputs: [{ name: "C", datatype: "FP64", offset: 192, dims: [], bytesPerRow: 8 }],
+    links: [],
   })
+})
+
+test("a state links its input to its output, if both have one size", () => {
+  const tensors = signature({ X: Tensor.FP32(1), S: Tensor.FP32(3) }, { S_OUT: Tensor.FP32(3), Y: Tensor.FP32(1) })
+  const layout = Slots.layout({ ...tensors, states: [{ input: "S", output: "S_OUT" }] }, 2)
+  assert.deepEqual(layout?.links, [{ input: 1, output: layout!.outputs[0]! }])
+  assert.deepEqual(Slots.layout({ ...tensors, states: [{ input: "S", output: "Y" }] }, 2)?.links, [])
 })
 
 test("a model that does not batch has slots of one row", () => {

@@ -27,9 +27,11 @@ const OUTCOME = 17
 const DURATION = 12
 const wordCount = 4
 
-/** Kinds of handover. A positive number is the number of rows in the slot. */
+/** Kinds of handover. A positive number is the number of rows in the slot, possibly with `LINKED`. */
 export const GENERAL = -1
 export const STOP = 0
+/** Added to the number of rows: the inputs of `links` are the outputs of the other slot. */
+export const LINKED = 2 ** 30
 
 /** Kinds of outcome: outputs in the slot, or a message on the port. */
 export const IN_SLOT = 0
@@ -61,6 +63,13 @@ export interface SlotRegion {
   readonly bytesPerRow: number
 }
 
+/** A state: the output of one batch may be the input of the next one, where it is. */
+export interface SlotLink {
+  /** Position among the inputs. */
+  readonly input: number
+  readonly output: SlotRegion
+}
+
 export interface Layout {
   /** Whether tensors have a batch dimension; if not, a batch is one row. */
   readonly batching: boolean
@@ -69,6 +78,14 @@ export interface Layout {
   readonly slotBytes: number
   readonly inputs: ReadonlyArray<SlotRegion>
   readonly outputs: ReadonlyArray<SlotRegion>
+  /** All states, of which each has the same size in both; otherwise none. */
+  readonly links: ReadonlyArray<SlotLink>
+}
+
+/** A state of the graph, by the names of its tensors. */
+export interface GraphState {
+  readonly input: string
+  readonly output: string
 }
 
 /**
@@ -76,7 +93,7 @@ export interface Layout {
  * large, or an output that is also a graph input, which ONNX Runtime 1.30 does not copy to the given buffer.
  */
 export const layout = (
-  { inputs, outputs }: Signature,
+  { inputs, outputs, states = [] }: Signature & { readonly states?: ReadonlyArray<GraphState> | undefined },
   maxBatchSize: number,
   maxBytes = maxSlotBytes,
 ): Layout | undefined => {
@@ -94,13 +111,20 @@ export const layout = (
     slotBytes += align(tensor.bytesPerRow * rows)
     return { ...tensor, offset }
   })
-  return {
-    batching: maxBatchSize > 0,
-    rows,
-    slotBytes,
-    inputs: regions.slice(0, inputs.length),
-    outputs: regions.slice(inputs.length),
-  }
+  const own = { inputs: regions.slice(0, inputs.length), outputs: regions.slice(inputs.length) }
+  return { batching: maxBatchSize > 0, rows, slotBytes, ...own, links: links(own, states) }
+}
+
+const links = (
+  { inputs, outputs }: Pick<Layout, "inputs" | "outputs">,
+  states: ReadonlyArray<GraphState>,
+): ReadonlyArray<SlotLink> => {
+  const all = states.flatMap((state) => {
+    const input = inputs.findIndex(({ name }) => name === state.input)
+    const output = outputs.find(({ name }) => name === state.output)
+    return output?.bytesPerRow === inputs[input]?.bytesPerRow && output !== undefined ? { input, output } : []
+  })
+  return all.length === states.length ? all : []
 }
 
 const fixed = ({ name, datatype, dims }: TensorSpec): Omit<SlotRegion, "offset"> | undefined => {

@@ -13,6 +13,7 @@ import type { Fields } from "@nereid/core/internal/model/Field"
 import type { Response } from "@nereid/core/internal/request/Request"
 import type { ExecutionResult, Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
 import type { Supervised } from "@nereid/core/internal/instance/Supervisor"
+import { LentMemory } from "@nereid/core/internal/tensor/LentMemory"
 import type { TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import { constVoid } from "effect/Function"
 import { Deferred, Effect, Exit, Result } from "effect"
@@ -45,13 +46,13 @@ export const spawn: Spawn = (options) =>
  */
 export const start = (options: WorkerInstanceOptions): Effect.Effect<WorkerInstance, OnnxLoadError.OnnxLoadError> => {
   const { name, definition, session } = options
-  const { signature, maxBatchSize } = definition
+  const { signature, maxBatchSize, sequencing } = definition
   const load = Effect.callback<
     { instance: WorkerInstance; refused: ReadonlyArray<string> },
     OnnxLoadError.OnnxLoadError
   >((resume) => {
     const fail = (reason: string) => resume(Effect.fail(OnnxLoadError.make(definition.name, session.file, reason)))
-    const layout = Slots.layout(signature, maxBatchSize)
+    const layout = Slots.layout({ ...signature, states: sequencing?.states }, maxBatchSize)
     const memory = Slots.allocate(layout)
     const { port1, port2 } = new MessageChannel()
     const workerData: SessionStart = {
@@ -122,6 +123,8 @@ export class WorkerInstance implements Supervised {
   readonly #durations: Float64Array<SharedArrayBuffer>
   readonly #layout: Slots.Layout | undefined
   readonly #takesText: boolean
+  /** The state outputs of each slot. */
+  readonly #lent = Array.from({ length: Slots.slotCount }, () => new LentMemory())
   /** Batches by sequence number, from #done to #head; at most one per slot. */
   readonly #inFlight: Array<InFlight> = []
   #head = 0
@@ -189,8 +192,10 @@ export class WorkerInstance implements Supervised {
     const layout = this.#layout
     const rows = Batch.totalRows(batch)
     if (layout !== undefined && rows <= layout.rows) {
-      SlotBatch.write(layout, this.#slot(layout, this.#head), batch)
-      return rows
+      const isLinked = SlotBatch.isLinked(layout, batch, this.#memory, Slots.slotOffset(layout, Slots.next(this.#head)))
+      SlotBatch.write(layout, this.#slot(layout, this.#head), batch, isLinked)
+      this.#lentOf(this.#head)?.reclaim()
+      return isLinked ? rows + Slots.LINKED : rows
     }
     const message = GeneralBatch.encode(batch)
     this.#port.postMessage(message, GeneralBatch.buffers(message))
@@ -199,6 +204,11 @@ export class WorkerInstance implements Supervised {
 
   #slot(layout: Slots.Layout, sequence: number): Uint8Array {
     return new Uint8Array(this.#memory, Slots.slotOffset(layout, sequence), layout.slotBytes)
+  }
+
+  /** The memory of the outputs of the slot in which this batch stands. */
+  #lentOf(sequence: number): LentMemory | undefined {
+    return this.#lent[sequence & (Slots.slotCount - 1)]
   }
 
   #advance(kind: number): void {
@@ -241,22 +251,26 @@ export class WorkerInstance implements Supervised {
   #outcome({ batch, inputDuration }: InFlight): Exit.Exit<ExecutionResult, InferenceError> {
     const startedAt = performance.now()
     const inferDuration = this.#durations[Slots.durationWord(this.#done)] ?? 0
-    const responses = this.#responses(batch)
+    const layout = this.#layoutOfOutcome()
+    const responses = layout === undefined ? this.#received(batch) : Result.succeed(this.#read(layout, batch))
     if (Result.isFailure(responses)) return Exit.fail(responses.failure)
     const outcomes = responses.success.map((response) => Result.succeed(response))
-    return Exit.succeed({
-      outcomes,
-      inputDuration,
-      inferDuration,
-      outputDuration: (performance.now() - startedAt) * 1e6,
-    })
+    const outputDuration = (performance.now() - startedAt) * 1e6
+    const result = { outcomes, inputDuration, inferDuration, outputDuration }
+    const lent = layout && this.#lentOf(this.#done)
+    return Exit.succeed(lent === undefined ? result : { ...result, lent })
   }
 
-  #responses(batch: Batch.Batch): Result.Result<ReadonlyArray<Response>, InferenceError> {
-    const layout = this.#layout
-    if (layout !== undefined && Atomics.load(this.#control, Slots.outcomeWord(this.#done)) === Slots.IN_SLOT) {
-      return Result.succeed(SlotBatch.read(layout, this.#slot(layout, this.#done), batch))
-    }
+  /** Of the batch at #done, if its outputs are in its slot. */
+  #layoutOfOutcome(): Slots.Layout | undefined {
+    return Atomics.load(this.#control, Slots.outcomeWord(this.#done)) === Slots.IN_SLOT ? this.#layout : undefined
+  }
+
+  #read(layout: Slots.Layout, batch: Batch.Batch): ReadonlyArray<Response> {
+    return SlotBatch.read(layout, this.#slot(layout, this.#done), batch)
+  }
+
+  #received(batch: Batch.Batch): Result.Result<ReadonlyArray<Response>, InferenceError> {
     const received: { message: BatchReply } | undefined = receiveMessageOnPort(this.#port)
     if (received === undefined) {
       return Result.fail(new ExecutionFailed({ message: "no message came with the outcome. This is a bug." }))
@@ -282,6 +296,7 @@ export class WorkerInstance implements Supervised {
     this.#takeDone()
     this.#state = "exited"
     this.#port.close()
+    for (const memory of this.#lent) memory.reclaim()
     // Ends a pending waitAsync, which would keep the memory alive.
     Atomics.notify(this.#control, Slots.DONE)
     const { name } = this.#definition

@@ -92,20 +92,24 @@ const cache = new Map<number, { readonly feeds: Tensors; readonly fetches: Tenso
  * The tensors of a slot with so many rows: views on the shared memory, from which the runtime reads and to which it
  * writes.
  */
-const slotTensors = (slots: Slots.Layout, sequence: number, rows: number) => {
+const slotTensors = (slots: Slots.Layout, sequence: number, kind: number) => {
   const offset = Slots.slotOffset(slots, sequence)
-  const key = rows * Slots.slotCount + (sequence & (Slots.slotCount - 1))
+  const key = kind * Slots.slotCount + (sequence & (Slots.slotCount - 1))
   let tensors = cache.get(key)
   if (tensors === undefined) {
-    const onSlot = (regions: ReadonlyArray<Slots.SlotRegion>): Tensors =>
-      Object.fromEntries(
-        regions.map(({ name, datatype, dims, offset: inSlot }) => [
-          name,
-          OrtTensor.onMemory(datatype, slots.batching ? [rows, ...dims] : dims, memory, offset + inSlot),
-        ]),
-      )
+    const isLinked = kind >= Slots.LINKED
+    const rows = isLinked ? kind - Slots.LINKED : kind
+    const at = ({ datatype, dims, offset: inSlot }: Slots.SlotRegion, slotOffset = offset): Tensor =>
+      OrtTensor.onMemory(datatype, slots.batching ? [rows, ...dims] : dims, memory, slotOffset + inSlot)
+    const other = Slots.slotOffset(slots, Slots.next(sequence))
+    const feeds: Tensors = Object.fromEntries(slots.inputs.map((region) => [region.name, at(region)]))
+    for (const { input, output } of isLinked ? slots.links : []) {
+      const region = slots.inputs[input]
+      if (region !== undefined) feeds[region.name] = at(output, other)
+    }
+    const fetches: Tensors = Object.fromEntries(slots.outputs.map((region) => [region.name, at(region)]))
     if (cache.size >= maxCached) cache.clear()
-    cache.set(key, (tensors = { feeds: onSlot(slots.inputs), fetches: onSlot(slots.outputs) }))
+    cache.set(key, (tensors = { feeds, fetches }))
   }
   return tensors
 }

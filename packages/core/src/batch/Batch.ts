@@ -9,7 +9,7 @@ import type { Tracer } from "effect"
 import type { Request, Response } from "../request/Request.ts"
 import { noParameters } from "../request/Request.ts"
 import * as Padding from "./Padding.ts"
-import { concat, split as splitRows, type TypedTensor } from "../tensor/TypedTensor.ts"
+import { concat, split as splitRows, TypedTensor } from "../tensor/TypedTensor.ts"
 
 export interface Batch {
   readonly requests: ReadonlyArray<Request>
@@ -18,8 +18,9 @@ export interface Batch {
   /** Padding of the tensors; undefined if they are unpadded. */
   readonly padding: Padding.Padding | undefined
   /**
-   * Position of the first output that is copied before `settle` returns. An instance may give it and those behind it as
-   * views of memory that it uses again. Default: none, so callers may keep all outputs.
+   * Position of the first output that is copied before `settle` returns, or before the instance reclaims the memory
+   * that it has lent. An instance may give it and those behind it as views of memory that it uses again. Default: none,
+   * so callers may keep all outputs.
    */
   readonly copiedFrom?: number
   /** Parent span for the code that executes the batch; absent if none of its requests is traced. */
@@ -38,6 +39,17 @@ export const select = ({ requests, padding }: Batch, indexes: ReadonlyArray<numb
     indexes.flatMap((index) => requests[index] ?? []),
     padding && Padding.select(padding, indexes),
   )
+
+/** The same batch with copies of its inputs, for an instance that does not read them at once. */
+export const withOwnInputs = (batch: Batch): Batch => ({
+  ...batch,
+  requests: batch.requests.map((request) => ({
+    ...request,
+    inputs: request.inputs.map(
+      (tensor) => tensor && new TypedTensor(tensor.datatype, tensor.shape, tensor.bytes.slice()),
+    ),
+  })),
+})
 
 /** The rows of its tensors: those of its requests, and those that fill it up. */
 export const totalRows = ({ rows, padding }: Batch): number => padding?.rows ?? rows

@@ -5,19 +5,19 @@
  *   awake ─ no batch for the timeout ─► asleep ─ batch ─► starting ─┬─► awake: runs the batches that wait
  *                                                                   └─► the batches that wait fail
  */
-import type { Batch } from "../batch/Batch.ts"
+import * as Batch from "../batch/Batch.ts"
 import type { InferenceError } from "../error/InferenceError.ts"
 import type { Instance, Interrupt, Settle } from "./Instance.ts"
 import { Deferred, Effect, Exit } from "effect"
 
 /** A batch that came while there was no executor. */
 class WaitingBatch {
-  readonly batch: Batch
+  readonly batch: Batch.Batch
   readonly settle: Settle
   readonly #interruptions: Array<number | undefined> = []
   #interrupt: Interrupt | undefined
 
-  constructor(batch: Batch, settle: Settle) {
+  constructor(batch: Batch.Batch, settle: Settle) {
     this.batch = batch
     this.settle = settle
   }
@@ -72,7 +72,8 @@ export class IdleBatches {
   readonly execute: Instance["execute"] = (batch, settle) => {
     this.#wasUsed = true
     if (this.#wake === undefined) return this.#start(batch, settle)
-    const waiting = new WaitingBatch(batch, settle)
+    // States may be in memory of another instance, which changes before the executor is there.
+    const waiting = new WaitingBatch(Batch.withOwnInputs(batch), settle)
     this.#waiting.push(waiting)
     Deferred.doneUnsafe(this.#wake, Effect.void)
     return (request) => waiting.interrupt(request)
@@ -90,7 +91,7 @@ export class IdleBatches {
     for (const { settle } of this.#waiting.splice(0)) settle(Exit.fail(error))
   }
 
-  #start(batch: Batch, settle: Settle): Interrupt {
+  #start(batch: Batch.Batch, settle: Settle): Interrupt {
     this.#running += 1
     return this.#run(batch, (exit) => {
       this.#running -= 1

@@ -3,11 +3,18 @@ import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Batch from "../batch/Batch.ts"
-import type { Settle } from "./Instance.ts"
+import { noParameters } from "../request/Request.ts"
+import { TypedTensor } from "../tensor/TypedTensor.ts"
+import type { Instance, Settle } from "./Instance.ts"
 import * as Supervisor from "./Supervisor.ts"
 
 const batch = Batch.make([])
 const result = Exit.succeed({ outcomes: [], inputDuration: 0, outputDuration: 0 })
+
+const executing = (instance: Instance, of: Batch.Batch) =>
+  Effect.callback<void, unknown>((resume) => {
+    instance.execute(of, (exit) => resume(Exit.asVoid(exit)))
+  })
 
 /** Workers that settle their batches at once, or when `settleAll` is called. */
 const harness = (idleTimeout: string | undefined) =>
@@ -27,7 +34,8 @@ const harness = (idleTimeout: string | undefined) =>
           return isAlive
         },
         exited,
-        execute: (_, settle) => {
+        execute: ({ requests }, settle) => {
+          log.push(...requests.map(({ inputs }) => `runs ${inputs[0]?.bytes}`))
           if (state.isSlow) held.push(settle)
           else settle(result)
           return () => log.push("interrupt")
@@ -54,9 +62,7 @@ const harness = (idleTimeout: string | undefined) =>
       log,
       statuses,
       state,
-      execute: Effect.callback<void, unknown>((resume) => {
-        instance.execute(batch, (exit) => resume(Exit.asVoid(exit)))
-      }),
+      execute: executing(instance, batch),
       settleAll: () => held.splice(0).forEach((settle) => settle(result)),
       /** Starts wait for the returned gate from now on. */
       hold: Effect.sync(() => (gate = Deferred.makeUnsafe())),
@@ -117,6 +123,20 @@ it.effect("batches wait for the worker, and one that was interrupted meanwhile i
     yield* Deferred.succeed(gate, undefined)
     yield* Effect.yieldNow
     expect(log).toEqual(["start", "stop", "start", "interrupt"])
+  }),
+)
+
+it.effect("a batch that waits for the worker has its own inputs, which may be in memory that is only lent", () =>
+  Effect.gen(function* () {
+    const { instance, log } = yield* harness("1 minute")
+    yield* TestClock.adjust("2 minutes")
+    const lent = Uint8Array.of(1, 2)
+    const inputs = [new TypedTensor("UINT8", [1, 2], lent)]
+    const request = { id: "", inputs, rows: 1, parameters: noParameters, deadline: undefined }
+    const running = yield* Effect.forkChild(executing(instance, Batch.make([request])), { startImmediately: true })
+    lent.fill(9)
+    yield* Fiber.join(running)
+    expect(log).toEqual(["start", "stop", "start", "runs 1,2"])
   }),
 )
 

@@ -9,6 +9,7 @@ import type { InferenceError } from "../error/InferenceError.ts"
 import type { Permit } from "../limiter/Permit.ts"
 import type { GroupLimits } from "../limiter/Resource.ts"
 import type { Response } from "../request/Request.ts"
+import type { LentMemory } from "../tensor/LentMemory.ts"
 
 export interface ExecutionResult {
   /** One outcome per request of the batch, in its order: requests of one batch fail alone. */
@@ -19,6 +20,8 @@ export interface ExecutionResult {
   readonly inferDuration?: number
   /** Nanoseconds spent on taking the outputs out. */
   readonly outputDuration: number
+  /** Memory of the outputs from `copiedFrom` of the batch on, until it is reclaimed. Default: until `settle` returns. */
+  readonly lent?: LentMemory
 }
 
 /** `restarting` after a crash, `failed` for good once it has given up. */

@@ -1,4 +1,5 @@
 /** The place of a request in its sequence. The memory of the sequence is in sequence/SequenceMemory.ts. */
+import type { LentMemory } from "../tensor/LentMemory.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 
 /** An unsigned integer of 64 bits, or a string. `5n` and `"5"` are different ids. */
@@ -9,15 +10,19 @@ export type SequenceEnd = "ended" | "expired" | "cancelled" | "replaced" | "fail
 
 /** State that a sequence keeps between its requests, from one START to the end. */
 export interface SequenceState {
-  /** State tensors by position in `Sequencing.states`, as the last execution left them; undefined before the first. */
+  /**
+   * State tensors by position in `Sequencing.states`, as the last execution left them; undefined before the first. May
+   * be views of lent memory, so they are read at once.
+   */
   readonly tensors: ReadonlyArray<TypedTensor> | undefined
   /** Equal for states whose tensors have the same shapes, apart from the first extent. Undefined without tensors. */
   readonly shapeKey: string | undefined
   /**
    * Keeps copies of these tensors. False if they exceed a limit: the sequence is over then. `overwrites`: whether the
-   * copies may take the memory of the tensors so far, which nothing else may hold then.
+   * copies may take the memory of the tensors so far, which nothing else may hold then. `lent`: the memory of these
+   * tensors, which are copied once it is reclaimed.
    */
-  readonly keep: (tensors: ReadonlyArray<TypedTensor>, overwrites: boolean) => boolean
+  readonly keep: (tensors: ReadonlyArray<TypedTensor>, overwrites: boolean, lent?: LentMemory) => boolean
   /** State of a handler; undefined before it has set one. */
   value: unknown
   /** Called once, at the end of the sequence. */

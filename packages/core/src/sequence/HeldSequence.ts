@@ -43,7 +43,7 @@ export class HeldSequence implements Held, Hold {
 
   snapshot(now: number): SequenceSnapshot {
     const { id, startedAt, memory } = this.#run
-    return { id, ageNanos: now - startedAt, tensors: memory.tensors }
+    return { id, ageNanos: now - startedAt, tensors: memory.ownTensors }
   }
 
   get bytes(): number {

@@ -12,6 +12,7 @@ import { type ExecutionResult, type Instance, wrapInstance } from "../instance/I
 import type { Sequencing } from "../model/Sequencing.ts"
 import type { Request, Response } from "../request/Request.ts"
 import type { SequencePosition, SequenceState } from "../request/SequencePosition.ts"
+import type { LentMemory } from "../tensor/LentMemory.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 import * as ControlTensors from "./ControlTensors.ts"
@@ -65,6 +66,8 @@ export const make = (
   const names = innerSignature(signature, sequencing).outputs.map(({ name }) => name)
   const statePositions = states.map(({ output }) => names.indexOf(output))
   const copiedFrom = signature.outputs.length
+  // The others are views of what callers get, whose memory would live as long as the state.
+  const isHidden = statePositions.every((position) => position >= copiedFrom)
   // Hot path. Arrays of a known length: one that grows by `push` begins with 17 places.
   const withSequence = (request: Request): Request => {
     const { sequence = unknownPosition } = request
@@ -88,21 +91,28 @@ export const make = (
     const before = state.tensors ?? initial()
     return tensors.flatMap((tensor, index) => tensor ?? before[index] ?? [])
   }
-  const settled = (request: Request | undefined, response: Response): Result.Result<Response, InferenceError> => {
+  const settled = (
+    request: Request | undefined,
+    response: Response,
+    lent: LentMemory | undefined,
+  ): Result.Result<Response, InferenceError> => {
     const { outputs } = response
     const own = outputs.length > copiedFrom ? { ...response, outputs: outputs.slice(0, copiedFrom) } : response
     const state = request?.sequence?.state
     if (states.length === 0 || state === undefined) return Result.succeed(own)
     const tensors = stateOf(response, state)
-    return state.keep(tensors, !keepsInputs) ? Result.succeed(own) : Result.fail(tooLarge(model, tensors, sequencing))
+    return state.keep(tensors, !keepsInputs, lent)
+      ? Result.succeed(own)
+      : Result.fail(tooLarge(model, tensors, sequencing))
   }
   const settledAll = (
     requests: ReadonlyArray<Request>,
-    outcomes: ExecutionResult["outcomes"],
+    { outcomes, lent: memory }: ExecutionResult,
   ): ExecutionResult["outcomes"] => {
+    const lent = isHidden ? memory : undefined
     const all: Array<ExecutionResult["outcomes"][number]> = []
     for (const outcome of outcomes) {
-      all.push(Result.isSuccess(outcome) ? settled(requests[all.length], outcome.success) : outcome)
+      all.push(Result.isSuccess(outcome) ? settled(requests[all.length], outcome.success, lent) : outcome)
     }
     return all
   }
@@ -110,7 +120,7 @@ export const make = (
     instance.execute({ ...batch, requests: batch.requests.map(withSequence), copiedFrom }, (exit) => {
       if (Exit.isFailure(exit)) return settle(exit)
       const { value } = exit
-      settle(Exit.succeed({ ...value, outcomes: settledAll(batch.requests, value.outcomes) }))
+      settle(Exit.succeed({ ...value, outcomes: settledAll(batch.requests, value) }))
     }),
   )
 }

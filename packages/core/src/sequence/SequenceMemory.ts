@@ -1,5 +1,6 @@
 /** The state of one sequence, and the limits of all states of a model. */
 import type { SequenceEnd, SequenceState } from "../request/SequencePosition.ts"
+import type { Borrower, LentMemory } from "../tensor/LentMemory.ts"
 import { TypedTensor } from "../tensor/TypedTensor.ts"
 import { ShapeKeys } from "./StateKey.ts"
 
@@ -33,9 +34,13 @@ export class StateBudget {
   }
 }
 
-export class SequenceMemory implements SequenceState {
+export class SequenceMemory implements SequenceState, Borrower {
   readonly #budget: StateBudget
   #tensors: ReadonlyArray<TypedTensor> | undefined
+  /** Memory of which the tensors are views. */
+  #lender: LentMemory | undefined
+  /** Tensors whose memory takes the lent ones. */
+  #spare: ReadonlyArray<TypedTensor> | undefined
   #bytes = 0
   #end: SequenceEnd | undefined
   /** Made with the tensors, while they are in the cache of the processor. */
@@ -48,6 +53,12 @@ export class SequenceMemory implements SequenceState {
   }
 
   get tensors(): ReadonlyArray<TypedTensor> | undefined {
+    return this.#tensors
+  }
+
+  /** The same tensors, in memory that is only replaced by another request of the sequence. */
+  get ownTensors(): ReadonlyArray<TypedTensor> | undefined {
+    if (this.#lender !== undefined) this.giveBack(this.#lender)
     return this.#tensors
   }
 
@@ -66,7 +77,7 @@ export class SequenceMemory implements SequenceState {
     return this.#end === "tooLarge"
   }
 
-  readonly keep = (tensors: ReadonlyArray<TypedTensor>, overwrites: boolean): boolean => {
+  readonly keep = (tensors: ReadonlyArray<TypedTensor>, overwrites: boolean, lent?: LentMemory): boolean => {
     // The state of a sequence that is over reaches no further request.
     if (this.#end !== undefined) return this.#end !== "tooLarge"
     let bytes = 0
@@ -76,11 +87,26 @@ export class SequenceMemory implements SequenceState {
       return false
     }
     this.#bytes = bytes
-    // Outputs are views of their batch, whose memory would live as long as the state.
-    const before = overwrites ? this.#tensors : undefined
     this.shapeKey = this.#budget.shapes.of(tensors)
-    this.#tensors = tensors.map((tensor, index) => copy(tensor, before?.[index]))
+    if (this.#lender === undefined) this.#spare = overwrites ? this.#tensors : undefined
+    this.#tensors = tensors
+    this.#lender = lent
+    if (lent === undefined) this.#copy()
+    else lent.lend(this)
     return true
+  }
+
+  giveBack(memory: LentMemory): void {
+    if (this.#lender !== memory) return
+    this.#lender = undefined
+    this.#copy()
+  }
+
+  /** Outputs are views of their batch, whose memory would live as long as the state. */
+  #copy(): void {
+    const before = this.#spare
+    this.#spare = undefined
+    this.#tensors = this.#tensors?.map((tensor, index) => copy(tensor, before?.[index]))
   }
 
   /** Releases the state. Only the first call has an effect. */
@@ -89,7 +115,7 @@ export class SequenceMemory implements SequenceState {
     this.#end = reason
     this.#budget.replace(this.#bytes, 0)
     this.#bytes = 0
-    this.#tensors = undefined
+    this.#tensors = this.#spare = this.#lender = undefined
     this.shapeKey = undefined
     this.onEnd?.(reason)
   }
