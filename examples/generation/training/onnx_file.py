@@ -55,7 +55,7 @@ def write(parameters: dict, file: Path) -> None:
         hidden = graph.add("Relu", graph.linear(graph.normalised(x, layer["hidden_norm"]), layer["hidden"]))
         x = graph.add("Add", x, graph.linear(hidden, layer["hidden_out"]))
     graph.linear(graph.normalised(x, parameters["norm"]), parameters["head"], name="LOGITS")
-    graph.add("Add", "POSITION", graph.constant([1], np.int64), name="NEXT_POSITION")
+    next_position(graph)
 
     model = helper.make_model(
         helper.make_graph(
@@ -98,16 +98,25 @@ def places(graph: Graph) -> str:
 
 
 def biases(graph: Graph, distances) -> str:
-    """[batch, HEADS, CONTEXT]: bias of the attention to each slot, by its distance from the token."""
-    behind = graph.add("Sub", "POSITION", graph.constant(np.arange(CONTEXT), np.int64))
+    """
+    [batch, HEADS, CONTEXT]: bias of the attention to each slot, by its distance from the token. A table of all
+    positions, which the runtime computes once, when it loads the file.
+    """
+    positions = graph.constant(np.arange(2 * CONTEXT)[:, None], np.int64)
+    behind = graph.add("Sub", positions, graph.constant(np.arange(CONTEXT), np.int64))
     distance = graph.add("Mod", behind, graph.constant([CONTEXT], np.int64))
     # Before the ring is full, the slots at greater distances than the beginning of the text are empty.
-    empty = graph.add("Greater", distance, "POSITION")
+    empty = graph.add("Greater", distance, positions)
     unseen = graph.add("Where", empty, graph.constant(UNSEEN), graph.constant(0))
-    learnt = graph.add("Gather", graph.constant(distances), distance, axis=1)
-    return graph.add(
-        "Add", graph.add("Transpose", learnt, perm=[1, 0, 2]), graph.add("Unsqueeze", unseen, axis(graph, 1))
-    )
+    learnt = graph.add("Transpose", graph.add("Gather", graph.constant(distances), distance, axis=1), perm=[1, 0, 2])
+    table = graph.add("Add", learnt, graph.add("Unsqueeze", unseen, axis(graph, 1)))
+    return graph.add("Gather", table, graph.add("Squeeze", "POSITION", axis(graph, 1)))
+
+
+def next_position(graph: Graph) -> None:
+    """Positions count to the second end of the ring, and begin again at the first one: a full ring looks the same."""
+    following = graph.constant([*range(1, 2 * CONTEXT), CONTEXT], np.int64)
+    graph.add("Gather", following, "POSITION", name="NEXT_POSITION")
 
 
 def attention(graph: Graph, x: str, layer: dict, index: int, place: str, bias: str) -> str:
