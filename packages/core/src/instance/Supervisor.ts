@@ -11,7 +11,7 @@ import { Deferred, Duration, Effect, Exit, Option, Result } from "effect"
 
 /** Limits on restarting an instance that has died. */
 export interface RestartOptions {
-  /** Restarts in a row, without a batch that succeeds between them. Default 5. */
+  /** Restarts in a row, without a batch that succeeds, or ten minutes of life, between them. Default 5. */
   readonly times?: number
   /** Before the first of them; doubled before each further one, up to 30 seconds. Default 100 milliseconds. */
   readonly delay?: Duration.Input
@@ -52,6 +52,9 @@ const defaultDelay = "100 millis"
 /** Milliseconds up to which delays double. */
 const maxDelay = 30_000
 
+/** Milliseconds of life after which a death is not in a row with the deaths before it. */
+const healthyPeriod = 600_000
+
 /** The problem with the options; undefined if they are valid. */
 export const wrongRestart = (options: RestartOptions = {}): string | undefined => {
   const { times = defaultTimes, delay = defaultDelay } = options
@@ -87,11 +90,12 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
   // Set by the start itself: an interruption that waited for it keeps the next line of this function from being
   // reached.
   let worker: W | undefined
-  const begin = Effect.tap(start, (started) =>
-    Effect.sync(() => {
-      worker = started
-    }),
-  )
+  let startedAt = 0
+  const now = Effect.clockWith((clock) => Effect.sync(() => Number(clock.monotonicTimeNanosUnsafe()) / 1e6))
+  const begin = Effect.tap(start, (started) => {
+    worker = started
+    return Effect.map(now, (millis) => void (startedAt = millis))
+  })
   const first = yield* Effect.acquireRelease(begin, () => Effect.suspend(() => worker?.stop ?? Effect.void))
   let status: InstanceStatus = "available"
   let restarts = 0
@@ -137,7 +141,7 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
         become("restarting")
         yield* Effect.logWarning(`Instance ${name} failed to start: ${woken.failure.message}`)
       } else {
-        if (current.wasEnded) restarts = 0
+        if (current.wasEnded || (yield* now) - startedAt >= healthyPeriod) restarts = 0
         become("restarting")
         yield* Effect.logWarning(`The ${executor} of instance ${name} died: ${reason}`)
       }
