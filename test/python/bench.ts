@@ -10,11 +10,10 @@ import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Model, Tensor } from "@nereid/core"
-import { infer } from "@nereid/core/internal/running/CallableModel"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import { Python } from "@nereid/python"
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Effect, Exit, Layer, Result, Scope } from "effect"
 import { python } from "../fixtures/python.ts"
 
 class Bytes extends Model.Service<Bytes>()("bytes", {
@@ -31,11 +30,17 @@ type Call = () => Promise<unknown>
 
 const file = (name: string) => join(import.meta.dirname, `models/${name}.py`)
 
-/** A call of a model with this input. */
+/** A call of a model with this input, which releases the response as the transports do. */
 const callOf =
   ({ calls }: RunningModel, tensor: TypedTensor): Call =>
   () =>
-    Effect.runPromise(infer(calls, { id: "", inputs: [tensor], rows: 1, parameters: {}, deadline: undefined }))
+    new Promise<void>((resolve, reject) => {
+      calls.submit({ id: "", inputs: [tensor], rows: 1, parameters: {}, deadline: undefined }, (outcome) => {
+        if (Result.isFailure(outcome)) return reject(outcome.failure)
+        outcome.success.release?.()
+        resolve()
+      })
+    })
 
 /** A round trip of this many bytes over a bare socket. */
 const echo = async (executable: string, length: number) => {

@@ -102,6 +102,11 @@ export interface Response {
    * later, and it may emit responses until then.
    */
   readonly rest?: Rest
+  /**
+   * Lets the memory of the outputs be used again. The last reader of the outputs may call it; without the call, they are
+   * the garbage collector's. Calls after the first do nothing. Absent for memory that is not used again.
+   */
+  readonly release?: () => void
 }
 
 /** Takes the reply of a request that goes on after its batch. Called once, when the batch has ended. */

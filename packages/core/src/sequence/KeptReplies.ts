@@ -56,7 +56,7 @@ const bytesOf = (outcome: Outcome): number => {
 
 /** Outputs are views of their batch, whose memory would live as long as the reply. */
 const copy = (outcome: Outcome): Outcome =>
-  Result.map(outcome, (response) => ({
+  Result.map(outcome, ({ release: _, ...response }) => ({
     ...response,
     outputs: response.outputs.map(
       (tensor) => tensor && new TypedTensor(tensor.datatype, tensor.shape, tensor.bytes.slice()),

@@ -157,9 +157,12 @@ const wireTensor = ({ name }: TensorSpec, { datatype, shape, bytes }: TypedTenso
 const responseOf = (
   { name: modelName, version: modelVersion }: ModelInterface,
   { request: { id } }: Validated,
-  { parameters }: Response,
+  { parameters, release }: Response,
   outputs: ReadonlyArray<WireTensor>,
-): WireResponse => ({ modelName, modelVersion, id, parameters, outputs })
+): WireResponse =>
+  release === undefined
+    ? { modelName, modelVersion, id, parameters, outputs }
+    : { modelName, modelVersion, id, parameters, outputs, release }
 
 const noOutputs: ReadonlyArray<string> = []
 

@@ -50,6 +50,8 @@ export interface WireResponse {
   readonly id: string
   readonly parameters: Parameters
   readonly outputs: ReadonlyArray<WireTensor>
+  /** To be called once the outputs are written or copied, so that their memory is used again; absent for most models. */
+  readonly release?: () => void
 }
 
 /** A message of a response stream: a response, or an error and the response to which it belongs. */

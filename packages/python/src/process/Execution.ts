@@ -66,16 +66,17 @@ export class Execution {
   }
 
   /**
-   * Takes the RETURNED frame: `execute` has ended.
+   * Takes the RETURNED frame: `execute` has ended. The body is no longer read once `release` was called.
    * @throws Error if it is wrong
    */
-  returned(header: Header.Header, body: Uint8Array): void {
+  returned(header: Header.Header, body: Uint8Array, release: (() => void) | undefined): void {
     if (this.#isSettled) throw new Error("an execution has returned twice")
     const startedAt = performance.now()
     const error = Header.text(header, "e")
     if (error !== undefined) return this.fail(this.#raised(error))
     const reader = new TensorReader(body)
-    const outcomes = header["j"] === undefined ? this.#outcomes(header, reader) : this.#joined(header, reader)
+    const views = header["j"] === undefined ? this.#outcomes(header, reader) : this.#joined(header, reader)
+    const outcomes = release === undefined ? views : releasing(views, release)
     const outputDuration = (performance.now() - startedAt) * 1e6
     this.#settle(Exit.succeed({ outcomes, inputDuration: this.#options.inputDuration, outputDuration }))
   }
@@ -158,6 +159,24 @@ export class Execution {
     const prefix = `Failed to process the request(s) for model '${this.#options.instance}', message: `
     return new ExecutionFailed({ message: prefix + text })
   }
+}
+
+/** The same outcomes. The memory of their outputs is released with the last one of them. */
+const releasing = (outcomes: ReadonlyArray<Outcome>, release: () => void): ReadonlyArray<Outcome> => {
+  const hasOutputs = (outcome: Outcome) => Result.isSuccess(outcome) && outcome.success.outputs.length > 0
+  let left = 0
+  for (const outcome of outcomes) if (hasOutputs(outcome)) left += 1
+  return outcomes.map((outcome) => {
+    if (!hasOutputs(outcome)) return outcome
+    let isReleased = false
+    const releaseOne = () => {
+      if (isReleased) return
+      isReleased = true
+      left -= 1
+      if (left === 0) release()
+    }
+    return Result.map(outcome, (response): Response => ({ ...response, release: releaseOne }))
+  })
 }
 
 const rescheduled: Outcome = Result.succeed({ outputs: [], parameters: noParameters, isRescheduled: true })

@@ -205,13 +205,13 @@ export class ModelProcess implements Supervised {
     }).pipe(Effect.uninterruptible)
   }
 
-  #receiveData({ kind, header: text, body }: Frame): void {
+  #receiveData({ kind, header: text, body, release }: Frame): void {
     const header = Header.parse(text)
     const number = Header.integer(header, "x") ?? 0
     const running = this.#executions.get(number)
     // The late responses of requests that have failed.
     if (running === undefined) return
-    if (kind === FrameKind.RETURNED) running.execution.returned(header, body)
+    if (kind === FrameKind.RETURNED) running.execution.returned(header, body, release)
     else if (kind === FrameKind.RESPONSE) running.execution.responded(header, body)
     else throw new Error(`a frame of kind ${kind} came on the data socket`)
     if (!running.execution.isOver) return

@@ -12,6 +12,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Duplex } from "node:stream"
 import { fileURLToPath } from "node:url"
+import * as BodyPool from "../wire/BodyPool.ts"
 import type { FrameBody } from "../wire/FrameBody.ts"
 import { type Frame, FrameReader } from "../wire/FrameReader.ts"
 import * as FrameWriter from "../wire/FrameWriter.ts"
@@ -97,7 +98,7 @@ export class SpawnedProcess {
 
   /** Connects the data socket, on which the process listens. */
   connect(path: string): void {
-    const reader = new FrameReader((frame) => this.#received(() => this.#events.onData(frame)))
+    const reader = new FrameReader((frame) => this.#received(() => this.#events.onData(frame)), BodyPool.shared)
     const socket = connect({
       path,
       onread: {

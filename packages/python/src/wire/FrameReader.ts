@@ -7,6 +7,7 @@
  * memory, so the kernel's copy is the only one.
  */
 import * as SmallMemory from "@nereid/core/internal/tensor/SmallMemory"
+import { type BodyPool, minPooled, type PooledMemory } from "./BodyPool.ts"
 
 export interface Frame {
   readonly kind: number
@@ -14,13 +15,18 @@ export interface Frame {
   readonly header: string
   /** Memory that belongs to the frame alone. */
   readonly body: Uint8Array
+  /** Returns the memory of the body to its pool, once nothing reads it any more; undefined for memory of no pool. */
+  readonly release?: (() => void) | undefined
 }
 
 export const headLength = 16
 
 /** More than the kernel keeps for a Unix socket by default: a medium frame is one read. */
 const stagingLength = 256 * 1024
+/** Bytes read at first of a frame behind one from a pool: its header, and little of a body that has its own memory. */
+const firstRead = 1024
 const empty = new Uint8Array(0)
+const constVoid = () => {}
 
 const maxHeaderLength = 16 * 1024 * 1024
 /** Bytes of one body; Node has no larger buffers on some platforms. */
@@ -28,20 +34,23 @@ const maxBodyLength = 2 ** 40
 
 export class FrameReader {
   readonly #onFrame: (frame: Frame) => void
+  readonly #pool: BodyPool | undefined
   #staging = Buffer.allocUnsafeSlow(stagingLength)
   #used = 0
   /** Set while a body is read into its own memory. */
-  #body: { readonly kind: number; readonly header: string; readonly bytes: Uint8Array; filled: number } | undefined
+  #body: { readonly kind: number; readonly header: string; readonly memory: PooledMemory; filled: number } | undefined
+  #expectsLarge = false
 
-  /** `onFrame` receives each frame once it is complete. */
-  constructor(onFrame: (frame: Frame) => void) {
+  /** `onFrame` receives each frame once it is complete. `pool` has the memory of large bodies. */
+  constructor(onFrame: (frame: Frame) => void, pool?: BodyPool) {
     this.#onFrame = onFrame
+    this.#pool = pool
   }
 
   /** Memory for the next bytes of the socket; never empty. */
   get space(): Uint8Array {
-    if (this.#body !== undefined) return this.#body.bytes.subarray(this.#body.filled)
-    return this.#staging.subarray(this.#used)
+    if (this.#body !== undefined) return this.#body.memory.bytes.subarray(this.#body.filled)
+    return this.#staging.subarray(this.#used, this.#expectsLarge ? this.#used + firstRead : undefined)
   }
 
   /**
@@ -52,9 +61,10 @@ export class FrameReader {
     const body = this.#body
     if (body !== undefined) {
       body.filled += count
-      if (body.filled < body.bytes.length) return
+      const { kind, header, memory } = body
+      if (body.filled < memory.bytes.length) return
       this.#body = undefined
-      return this.#onFrame({ kind: body.kind, header: body.header, body: body.bytes })
+      return this.#onFrame({ kind, header, body: memory.bytes, release: memory.release })
     }
     this.#used += count
     this.#parse()
@@ -90,20 +100,34 @@ export class FrameReader {
       }
       const header = this.#staging.toString("utf8", offset + headLength, bodyAt)
       const available = this.#used - bodyAt
+      this.#expectsLarge = bodyLength >= minPooled && this.#pool !== undefined
       if (available < bodyLength) {
-        const bytes = Buffer.allocUnsafeSlow(bodyLength)
-        bytes.set(this.#staging.subarray(bodyAt, this.#used))
-        this.#body = { kind, header, bytes, filled: available }
+        const memory = this.#allocate(bodyLength)
+        memory.bytes.set(this.#staging.subarray(bodyAt, this.#used))
+        this.#body = { kind, header, memory, filled: available }
         this.#used = 0
         this.#shrink()
         return
       }
-      const body = copied(this.#staging.subarray(bodyAt, bodyAt + bodyLength))
+      const body = this.#staging.subarray(bodyAt, bodyAt + bodyLength)
       offset = bodyAt + bodyLength
-      this.#onFrame({ kind, header, body })
+      this.#onFrame({ kind, header, ...this.#copy(body) })
     }
     this.#keep(offset, headLength)
     if (this.#used === 0) this.#shrink()
+  }
+
+  #allocate(length: number): PooledMemory {
+    if (this.#pool !== undefined && length >= minPooled) return this.#pool.take(length)
+    return { bytes: Buffer.allocUnsafeSlow(length), release: constVoid }
+  }
+
+  #copy(bytes: Uint8Array): Pick<Frame, "body" | "release"> {
+    if (bytes.length === 0) return { body: empty }
+    if (bytes.length < minSeparate) return { body: SmallMemory.copy(bytes) }
+    const memory = this.#allocate(bytes.length)
+    memory.bytes.set(bytes)
+    return { body: memory.bytes, release: memory.release }
   }
 
   /** Moves the bytes that are left to the front of a staging buffer with room for `needed` bytes. */
@@ -127,11 +151,3 @@ export class FrameReader {
 
 /** Bytes from which memory is not shared with other frames, and not filled with zeros. */
 const minSeparate = 1024
-
-const copied = (bytes: Uint8Array): Uint8Array => {
-  if (bytes.length === 0) return empty
-  if (bytes.length < minSeparate) return SmallMemory.copy(bytes)
-  const copy = Buffer.allocUnsafeSlow(bytes.length)
-  copy.set(bytes)
-  return copy
-}

@@ -7,6 +7,7 @@ import { join } from "node:path"
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
 import { Writable } from "node:stream"
+import { BodyPool } from "./BodyPool.ts"
 import { FrameBody } from "./FrameBody.ts"
 import { type Frame, FrameReader } from "./FrameReader.ts"
 import * as FrameWriter from "./FrameWriter.ts"
@@ -102,4 +103,30 @@ it("a frame beyond the limits is refused before memory is allocated for it", () 
   head.writeUInt32LE(17 * 2 ** 20, 0)
   const reader = new FrameReader(() => {})
   expect(() => reader.push(head)).toThrow("a frame has a header of 17825792 bytes and a body of 0 bytes")
+})
+
+it("large bodies come in memory of the pool, which later frames use again once it is released", () => {
+  const pool = new BodyPool()
+  const received: Array<Frame> = []
+  const reader = new FrameReader((frame) => received.push(frame), pool)
+  const feed = (bytes: Uint8Array) => {
+    for (let offset = 0; offset < bytes.length;) {
+      const { space } = reader
+      const part = bytes.subarray(offset, offset + space.length)
+      space.set(part)
+      reader.filled(part.length)
+      offset += part.length
+    }
+  }
+  for (const value of [1, 2, 3, 4]) feed(written([[value, "{}", bodyOf(Buffer.alloc(100_000 + value, value))]]))
+  feed(written(Array.from({ length: 200 }, (_, index) => [index, "{}", bodyOf(Buffer.alloc(30, index))] as const)))
+  const large = received.slice(0, 4)
+  expect(large.map(({ body }) => [body.length, body.every((byte) => byte === body[0])])).toEqual(
+    [1, 2, 3, 4].map((value) => [100_000 + value, true]),
+  )
+  expect(received.slice(4).every(({ kind, body }) => body.length === 30 && body[29] === kind)).toBe(true)
+  large[1]?.release?.()
+  feed(written([[9, "{}", bodyOf(Buffer.alloc(100_001, 9))]]))
+  expect(received.at(-1)?.body.buffer).toBe(large[1]?.body.buffer)
+  expect([large[0]?.body[0], large[2]?.body[0]]).toEqual([1, 3])
 })

@@ -254,6 +254,7 @@ const frames = (messages: ReadonlyArray<StreamResponse>, lengths: ReadonlyArray<
   for (const [index, message] of messages.entries()) {
     writePrefix(bytes, position, lengths[index] ?? 0)
     position = ProtobufCodec.writeStream(message, bytes, position + prefixLength)
+    message.response.release?.()
   }
   return bytes
 }

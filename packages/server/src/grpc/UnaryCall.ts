@@ -151,6 +151,7 @@ export class UnaryCall extends ReceivingCall implements Call {
 
   #reply(response: WireResponse): void {
     const frame = ProtobufCodec.encode(response, prefixLength, Buffer.allocUnsafe)
+    response.release?.()
     this.#freeMessage(response)
     const length = frame.length - prefixLength
     const { maxMessageSize } = this.#options

@@ -120,6 +120,7 @@ const reply = (
   if (!HeldResponse.hold(call, sizeOf(chunks))) return
   const large = [new Uint8Array(document.buffer), ...freeable].filter(RequestMemory.isLarge)
   if (large.length > 0) onSent(response, () => large.forEach(RequestMemory.free))
+  if (wireResponse.release !== undefined) onSent(response, wireResponse.release)
   const headers =
     headerLength === undefined
       ? { "content-type": "application/json" }

@@ -107,12 +107,12 @@ export const streamResponse = (
 ): StreamResponse => {
   const failed = Result.isFailure(outcome)
   const response = failed ? { ...noResponse, id } : outcome.success
-  const { modelName, modelVersion, outputs } = response
+  const { modelName, modelVersion, outputs, release } = response
   const finality = isFinal ? final : further
   const parameters = response.parameters === noParameters ? finality : { ...response.parameters, ...finality }
   return {
     error: failed ? outcome.failure.message : "",
-    response: { modelName, modelVersion, id: response.id, parameters, outputs },
+    response: { modelName, modelVersion, id: response.id, parameters, outputs, ...(release && { release }) },
   }
 }
 
