@@ -77,6 +77,7 @@ export const serve = async (fixture: RepositoryFixture, options: Partial<Reposit
     http: anywhere,
     grpc: anywhere,
     metrics: anywhere,
+    allowClientSharedMemory: true,
     logging: { file: logFile, verboseLevel: 1, escapeMessages: false },
   })
   let isStopped = false

@@ -127,6 +127,7 @@ export const layer = <
       decoupled: () => instances?.decoupled() === true,
       // Inputs are written to a socket.
       keepsInputs: false,
+      mapsShared: true,
       threaded: true,
       granularity: settings.functionName === undefined ? "requests" : "batch",
       isStepwise: settings.functionName === undefined,

@@ -40,6 +40,8 @@ export interface ExecutionOptions {
   readonly decoupled?: boolean | (() => boolean)
   /** As in ModelCalls. Default true. */
   readonly keepsInputs?: boolean | undefined
+  /** As in ModelCalls. Default false. */
+  readonly mapsShared?: boolean | undefined
   /**
    * The input of the instances' code: a batch whose tensors are joined, and therefore agree; the requests of a batch;
    * or one sample, independent of the rest of its batch. Default "batch".
@@ -156,6 +158,8 @@ export const make = Effect.fnUntraced(function* ({
       decoupled,
       emits: decoupled,
       keepsInputs,
+      // Copies and parts of a response have their own memory.
+      mapsShared: execution.mapsShared === true && cache === undefined && batching.groupBy.inputs.length === 0,
       timeout: undefined,
       cycles: set.instances[0]?.cycles,
       submit,

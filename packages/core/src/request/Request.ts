@@ -4,6 +4,7 @@
  */
 import type { Effect, Exit, Result, Tracer } from "effect"
 import type { InferenceError } from "../error/InferenceError.ts"
+import type { SharedBytes } from "../tensor/SharedBytes.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 import type { SequencePosition } from "./SequencePosition.ts"
 
@@ -31,6 +32,11 @@ export interface Request {
   readonly emit?: Emit
   /** Absent for a request that is not traced. */
   readonly trace?: Trace | undefined
+  /**
+   * Shared memory that takes outputs, by their names, in place of the response. Only for a model that maps shared
+   * memory, which may ignore any of them.
+   */
+  readonly targets?: ReadonlyMap<string, SharedBytes> | undefined
   /** Set by the queue of a model with sequences. */
   readonly sequence?: SequencePosition
 }
@@ -103,10 +109,10 @@ export interface Response {
    */
   readonly rest?: Rest
   /**
-   * Lets the memory of the outputs be used again. The last reader of the outputs may call it; without the call, they are
-   * the garbage collector's. Calls after the first do nothing. Absent for memory that is not used again.
+   * Lets the memory of the outputs be used again. The last reader of the outputs may call it; without the call, the
+   * garbage collector frees them. Calls after the first do nothing. Absent for memory that is not used again.
    */
-  readonly release?: () => void
+  readonly release?: (() => void) | undefined
 }
 
 /** Takes the reply of a request that goes on after its batch. Called once, when the batch has ended. */

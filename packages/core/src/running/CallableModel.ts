@@ -22,6 +22,8 @@ export interface ModelCalls extends CallableModel {
    * memory is freed at that moment, and not by the garbage collector.
    */
   readonly keepsInputs: boolean
+  /** Whether it maps shared memory of requests, and writes outputs there. Default false. */
+  readonly mapsShared?: boolean | undefined
   /** Timeout of a request without a deadline, in milliseconds; undefined for none. */
   readonly timeout: number | undefined
   /** Finds models that wait for each other in a circle; undefined for a model whose code calls no other model. */

@@ -64,6 +64,7 @@ export const submit = (
 /** Some of its rows. */
 const select = (request: Request, rows: ReadonlyArray<number>): Request => ({
   ...request,
+  targets: undefined,
   inputs: request.inputs.map((tensor) => tensor && pick(single(tensor), rows)),
   rows: rows.length,
 })

@@ -56,8 +56,9 @@ const bytesOf = (outcome: Outcome): number => {
 
 /** Outputs are views of their batch, whose memory would live as long as the reply. */
 const copy = (outcome: Outcome): Outcome =>
-  Result.map(outcome, ({ release: _, ...response }) => ({
+  Result.map(outcome, (response) => ({
     ...response,
+    release: undefined,
     outputs: response.outputs.map(
       (tensor) => tensor && new TypedTensor(tensor.datatype, tensor.shape, tensor.bytes.slice()),
     ),

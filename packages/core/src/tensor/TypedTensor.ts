@@ -4,6 +4,7 @@
  * its place in a signature in TensorSpec.ts.
  */
 import * as DataType from "./DataType.ts"
+import * as SharedBytes from "./SharedBytes.ts"
 import * as SmallMemory from "./SmallMemory.ts"
 
 /** Extents of a tensor, the outermost first. */
@@ -73,14 +74,17 @@ export const reshape = <D extends DataType.DataType, const S extends Shape>(
 }
 
 /** The mismatch between the size of a tensor's bytes and its shape; undefined if they match. */
-export const sizeProblem = ({ datatype, shape, bytes }: TypedTensor): string | undefined => {
+export const sizeProblem = (tensor: TypedTensor): string | undefined => {
+  const { datatype, shape } = tensor
   const count = elementCount(shape)
   const width = DataType.byteWidth(datatype)
   if (width !== undefined) {
-    return count * width === bytes.length
+    const length = SharedBytes.lengthOf(tensor)
+    return count * width === length
       ? undefined
-      : `expected ${count * width} bytes for ${datatype}[${shape}], got ${bytes.length}`
+      : `expected ${count * width} bytes for ${datatype}[${shape}], got ${length}`
   }
+  const { bytes } = tensor
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let elements = 0
   let offset = 0

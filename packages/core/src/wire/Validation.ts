@@ -12,6 +12,8 @@ import * as KnownParameters from "./KnownParameters.ts"
 import { errorPrefix, type Request, type Response } from "../request/Request.ts"
 import * as SessionParameters from "../request/SessionParameters.ts"
 import type { ModelInterface } from "./ModelInterface.ts"
+import * as SharedBytes from "../tensor/SharedBytes.ts"
+import * as SharedTensor from "../tensor/SharedTensor.ts"
 import { matches, type TensorSpec, wireDims } from "../tensor/TensorSpec.ts"
 import { symbolMismatch } from "../tensor/SymbolMismatch.ts"
 import { elementCount, TypedTensor } from "../tensor/TypedTensor.ts"
@@ -58,7 +60,10 @@ export const validate = (
     }
     const problem = shapeProblem(model, spec, tensor)
     if (problem !== undefined) return refuse(problem)
-    inputs[index] = new TypedTensor(spec.datatype, tensor.shape, tensor.bytes)
+    inputs[index] =
+      tensor.shared === undefined
+        ? new TypedTensor(spec.datatype, tensor.shape, tensor.bytes)
+        : SharedTensor.make(spec.datatype, tensor.shape, tensor.shared)
   }
 
   // A request that only ends its sequence is not executed.
@@ -147,12 +152,15 @@ export function* classifiedResponse(
   return Result.succeed(responseOf(model, validated, response, outputs))
 }
 
-const wireTensor = ({ name }: TensorSpec, { datatype, shape, bytes }: TypedTensor): WireTensor => ({
-  name,
-  datatype,
-  shape,
-  bytes,
-})
+const wireTensor = ({ name }: TensorSpec, tensor: TypedTensor): WireTensor => {
+  const { datatype, shape } = tensor
+  const shared = SharedBytes.of(tensor)
+  return shared === undefined
+    ? { name, datatype, shape, bytes: tensor.bytes }
+    : { name, datatype, shape, bytes: noBytes, shared }
+}
+
+const noBytes = new Uint8Array()
 
 const responseOf = (
   { name: modelName, version: modelVersion }: ModelInterface,
@@ -213,7 +221,8 @@ const maxInt64 = 2n ** 63n - 1n
 const bytesProblem = (wire: WireRequest, model: string, name: string, tensor: TypedTensor): string | undefined => {
   const width = byteWidth(tensor.datatype)
   // A product that is this number is exact: rounding begins far above it.
-  if (width !== undefined && elementCount(tensor.shape) * width === tensor.bytes.length) return undefined
+  const length = SharedBytes.lengthOf(tensor)
+  if (width !== undefined && elementCount(tensor.shape) * width === length) return undefined
   let count = 1n
   for (const extent of tensor.shape) count *= BigInt(extent)
   if (count > maxInt64) {
@@ -225,8 +234,8 @@ const bytesProblem = (wire: WireRequest, model: string, name: string, tensor: Ty
   if (width === undefined) return elementsProblem(wire, model, name, tensor.bytes, count)
   const expected = count * BigInt(width)
   if (expected > maxInt64) return `${errorPrefix(wire)}byte size overflow for input '${name}' for model '${model}'`
-  if (expected === BigInt(tensor.bytes.length)) return undefined
-  const sizes = `Expected ${expected}, got ${tensor.bytes.length}`
+  if (expected === BigInt(length)) return undefined
+  const sizes = `Expected ${expected}, got ${length}`
   return `${errorPrefix(wire)}input byte size mismatch for input '${name}' for model '${model}'. ${sizes}`
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Tracer } from "effect"
 import type { Parameters, Trace } from "../request/Request.ts"
+import type { SharedBytes } from "../tensor/SharedBytes.ts"
 import type { RegionReference } from "./RegionReference.ts"
 
 export interface WireTensor {
@@ -16,6 +17,8 @@ export interface WireTensor {
   readonly bytes: Uint8Array
   /** Shared memory that holds the elements, `bytes` being empty; absent for a tensor in the message. */
   readonly region?: RegionReference
+  /** The elements, `bytes` being empty, for a model that maps shared memory; absent for a tensor in this process. */
+  readonly shared?: SharedBytes
 }
 
 export interface RequestedOutput {
@@ -51,7 +54,7 @@ export interface WireResponse {
   readonly parameters: Parameters
   readonly outputs: ReadonlyArray<WireTensor>
   /** To be called once the outputs are written or copied, so that their memory is used again; absent for most models. */
-  readonly release?: () => void
+  readonly release?: (() => void) | undefined
 }
 
 /** A message of a response stream: a response, or an error and the response to which it belongs. */

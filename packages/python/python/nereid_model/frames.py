@@ -53,8 +53,6 @@ class Kind(enum.IntEnum):
     CANCEL = 12
     STOP = 13
     REPLY = 14
-    REGION = 15
-    UNREGION = 16
     LOG_LEVEL = 17
     DUMP_STACKS = 18
     LISTENING = 29

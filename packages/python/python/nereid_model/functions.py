@@ -140,7 +140,11 @@ class FunctionExecutor:
         execution = frame.header["x"]
         rows = frame.header.get("j")
         expected = sum(rows) if self._batches and isinstance(rows, list) else None
-        tensors, _ = serving.read_tensors(frame.header.get("i") or (), frame)
+        try:
+            tensors, _ = serving.read_tensors(frame.header.get("i") or (), frame)
+        except RequestError as error:
+            serving.fail(execution, error)
+            return
         del frame
         try:
             result = self._function.invoke(tensors)

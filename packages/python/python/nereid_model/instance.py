@@ -15,6 +15,7 @@ from .errors import TritonModelException
 from .fork_relay import ForkRelay
 from .frames import Frame, FrameSocket, Kind
 from .host import LogLevels, Phase, set_current_host
+from .mapped import can_map
 from .model_file import extend_path, import_api, import_model, model_class
 from .readiness import Readiness
 from .server_host import ServerHost
@@ -40,7 +41,7 @@ class Instance:
 
     def describe(self) -> dict[str, Any]:
         """Fields of STARTED."""
-        return {"mode": self._style, "has_ready": self.readiness.checks}
+        return {"mode": self._style, "has_ready": self.readiness.checks, "maps": can_map()}
 
     def finalize(self) -> None:
         self._host.phase = Phase.FINALIZE
@@ -102,17 +103,7 @@ class Loading:
         def cancel(frame: Frame) -> None:
             serving.open.cancel(frame.header["x"], frame.header["q"])
 
-        def add_region(frame: Frame) -> None:
-            try:
-                serving.regions.add(frame.header)
-            except OSError as error:
-                self._host.log(2, f"Cannot open the shared memory of region {frame.header['number']}: {error}", "", 0)
-
-        for region in self._start.regions:
-            add_region(Frame(Kind.REGION, region, None))
         self._handlers[Kind.CANCEL] = cancel
-        self._handlers[Kind.REGION] = add_region
-        self._handlers[Kind.UNREGION] = lambda frame: serving.regions.remove(frame.header["number"])
 
     def _make_model(self, module: Any, serving: Serving, number: int) -> Instance:
         model = model_class(module)()

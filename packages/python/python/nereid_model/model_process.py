@@ -36,8 +36,6 @@ class ModelProcess:
         # Frames that came before the model's parts exist which handle them.
         self._early: list[Frame] = []
         self._handlers: dict[int, Any] = {
-            Kind.REGION: self._early.append,
-            Kind.UNREGION: self._early.append,
             Kind.LOG_LEVEL: self._early.append,
             Kind.START: self._on_start,
             Kind.STOP: self._on_stop,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Sequence
 
 from .errors import ErrorCode, TritonError, TritonModelException, cut, expect
 from .parameters import encode_parameters
 from .tensor import Tensor, wire_parts
+
+if TYPE_CHECKING:
+    from .mapped import Target
 
 
 class InferenceResponse:
@@ -71,13 +74,15 @@ class InferenceResponse:
 
 
 def response_parts(
-    response: InferenceResponse, requested: Optional[frozenset[str]]
+    response: InferenceResponse,
+    requested: Optional[frozenset[str]],
+    targets_of: Callable[[Sequence[Tensor]], Sequence[Optional[Target]]],
 ) -> tuple[dict[str, Any], list[Any], int]:
     """Header of a response with its tensors, the pieces of its body and their length."""
     header, tensors = response._outcome(requested)
     if "e" in header:
         return header, [], 0
-    header["o"], pieces, length = wire_parts(tensors)
+    header["o"], pieces, length = wire_parts(tensors, targets_of(tensors))
     return header, pieces, length
 
 

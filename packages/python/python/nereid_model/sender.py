@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
 
 from .errors import ErrorCode, TritonModelException, expect, expect_int
 from .flags import RESPONSE_COMPLETE_FINAL
@@ -17,6 +17,8 @@ from .response import InferenceResponse, response_parts
 
 if TYPE_CHECKING:
     from .cleanup import Cleanup
+    from .mapped import Target
+    from .tensor import Tensor
 
 _CLOSED = "Unable to send response. Response sender has been closed."
 _ONLY_ONE = "Unable to send response. Non-decoupled model cannot send more than one response."
@@ -43,6 +45,7 @@ class RequestState:
         "sender",
         "sent",
         "taken",
+        "targets",
     )
 
     def __init__(
@@ -74,6 +77,8 @@ class RequestState:
         self.release_flags = 0
         # Text of an exception that an asynchronous execute raised.
         self.failure: Optional[str] = None
+        # Shared memory for outputs, by their names.
+        self.targets: Optional[dict[str, Target]] = None
         self.owner = os.getpid()
         self.lock = threading.Lock()
 
@@ -82,13 +87,19 @@ class RequestState:
         self.closed = True
         self.forget(self.execution, self.index)
 
+    def targets_of(self, tensors: Sequence[Tensor]) -> list[Optional[Target]]:
+        """Shared memory for these outputs; a caller that has cancelled may already use it for something else."""
+        if self.targets is None or self.cancelled:
+            return [None] * len(tensors)
+        return [self.targets.get(tensor.name()) for tensor in tensors]
+
     def send(self, response: Optional[InferenceResponse], final: bool, extra: Optional[dict[str, Any]] = None) -> None:
         """Sends one RESPONSE frame; the caller holds the lock and has checked the state."""
         header: dict[str, Any] = {"x": self.execution, "q": self.index, "final": 1 if final else 0}
         pieces: list[Any] = []
         length = 0
         if response is not None:
-            fields, pieces, length = response_parts(response, self.requested)
+            fields, pieces, length = response_parts(response, self.requested, self.targets_of)
             header.update(fields)
         if extra:
             header.update(extra)

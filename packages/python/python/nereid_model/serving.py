@@ -15,8 +15,8 @@ from .flags import REQUEST_RELEASE_RESCHEDULE
 from .frames import Frame, FrameSocket, Kind, ProtocolError
 from .host import Host
 from .logger import LogLevel
+from .mapped import Target, read_targets
 from .open_requests import OpenRequests
-from .regions import Regions
 from .request import InferenceRequest
 from .response import InferenceResponse
 from .sender import RequestState, check_returned, never_answered
@@ -40,7 +40,6 @@ class Serving:
         self.data = data
         self.buffers = buffers
         self.cleanup = cleanup
-        self.regions = Regions()
         self.open = OpenRequests()
         self.loop = EventLoop()
         self._reading = threading.Lock()
@@ -75,7 +74,7 @@ class Serving:
 
     def read_tensors(self, items: Any, frame: Frame, start: int = 0) -> tuple[list[Tensor], int]:
         """Tensors of a frame from byte `start` of its body, and where they end."""
-        return read_tensors(items, frame.body, self.regions.view, start)
+        return read_tensors(items, frame.body, start)
 
     def submit(self, awaitable: Any, on_end: Callable[[Future[Any]], None]) -> None:
         """Runs an awaitable on the event loop; `on_end` gets its future."""
@@ -121,7 +120,11 @@ class TritonExecutor:
 
     def execute(self, serving: Serving, frame: Frame) -> None:
         execution = frame.header["x"]
-        requests, states = self._read(serving, frame)
+        try:
+            requests, states = self._read(serving, frame)
+        except RequestError as error:
+            serving.fail(execution, error)
+            return
         del frame
         try:
             if self._execute is None:
@@ -162,6 +165,8 @@ class TritonExecutor:
             state = RequestState(
                 serving.data, serving.cleanup, execution, index, decoupled, requested, serving.open.forget
             )
+            if "m" in item:
+                state.targets = read_targets(item["m"])
             states.append(state)
             requests.append(InferenceRequest._received(item, inputs, state, self._outputs))
         serving.open.add(states)
@@ -241,6 +246,7 @@ def _outcomes(result: Any, states: list[RequestState]) -> tuple[list[dict[str, A
         )
     outcomes: list[dict[str, Any]] = []
     tensors: list[Tensor] = []
+    targets: list[Optional[Target]] = []
     counts: list[int] = []
     for response, state in zip(result, states):
         counts.append(0)
@@ -263,7 +269,8 @@ def _outcomes(result: Any, states: list[RequestState]) -> tuple[list[dict[str, A
         outcomes.append(outcome)
         counts[-1] = len(wanted)
         tensors += wanted
-    items, pieces, length = wire_parts(tensors)
+        targets += state.targets_of(wanted)
+    items, pieces, length = wire_parts(tensors, targets)
     at = 0
     for outcome, response, count in zip(outcomes, result, counts):
         if response is not None and "e" not in outcome:

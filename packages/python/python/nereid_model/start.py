@@ -41,7 +41,6 @@ class Start:
     threads: int = 1
     bls_threads: int = 32
     memory_limit: int = 0
-    regions: tuple[dict[str, Any], ...] = ()
     death_signal: bool = True
 
     @property
@@ -75,7 +74,6 @@ def parse_start(header: dict[str, Any]) -> Start:
             threads=max(1, int(header.get("threads") or 1)),
             bls_threads=max(1, int(header.get("bls_threads") or 32)),
             memory_limit=int(limits.get("memory") or 0),
-            regions=tuple(header.get("regions") or ()),
             death_signal=bool(header.get("death_signal", True)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -7,7 +7,7 @@ passed on to another model is neither decoded nor encoded again.
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from .datatypes import STORAGE, DataType, datatype_of
 from .dlpack import export_capsule, import_tensor
 from .errors import TritonModelException, expect
 from .frames import ALIGNMENT, PADDING, ProtocolError
+from .mapped import Place, Target
 
 _BF16_TO_NUMPY = (
     "Tensor dtype is BF16 and cannot be converted to NumPy. Use to_dlpack() and from_dlpack() instead."
@@ -133,16 +134,25 @@ class Tensor:
         return encode_byte_strings(self._array)
 
 
-def wire_parts(tensors: Sequence[Tensor]) -> tuple[list[dict[str, Any]], list[Any], int]:
-    """Header items, pieces of the body with their padding, and the length of the body."""
+def wire_parts(
+    tensors: Sequence[Tensor], targets: Optional[Sequence[Optional[Target]]] = None
+) -> tuple[list[dict[str, Any]], list[Any], int]:
+    """Header items, pieces of the body with their padding, and the length of the body.
+
+    `targets` is shared memory for the tensors, by their positions. BYTES go to the server, which checks the elements.
+    """
     items: list[dict[str, Any]] = []
     pieces: list[Any] = []
     length = 0
-    for tensor in tensors:
+    for position, tensor in enumerate(tensors):
         memory = tensor._memory()
         count = memory.nbytes if isinstance(memory, (np.ndarray, memoryview)) else len(memory)
-        items.append({"n": tensor._name, "t": tensor._datatype, "s": tensor._shape, "b": count})
-        if count:
+        item = {"n": tensor._name, "t": tensor._datatype, "s": tensor._shape, "b": count}
+        items.append(item)
+        target = targets[position] if targets is not None else None
+        if target is not None and tensor._datatype != "BYTES" and target.take(memory, count):
+            item["m"] = 1
+        elif count:
             padding = -length % ALIGNMENT
             if padding:
                 pieces.append(PADDING[padding])
@@ -152,11 +162,11 @@ def wire_parts(tensors: Sequence[Tensor]) -> tuple[list[dict[str, Any]], list[An
 
 
 def read_tensors(
-    items: Any, body: Any, region_of: Optional[Callable[[int, int, int], Any]] = None, start: int = 0
+    items: Any, body: Any, start: int = 0
 ) -> tuple[list[Tensor], int]:
     """Tensors of a header as views of the body, from byte `start` of it, and where the last one ends.
 
-    `region_of(number, offset, bytes)` gives the memory of a mapped region.
+    Raises RequestError if shared memory of a client cannot be mapped.
     """
     tensors: list[Tensor] = []
     offset = start
@@ -164,11 +174,9 @@ def read_tensors(
     try:
         for item in items:
             name, datatype, shape, count = item["n"], item["t"], tuple(item["s"]), item["b"]
-            region = item.get("m")
-            if region is not None:
-                if region_of is None:
-                    raise ProtocolError(f"tensor '{name}' is in a region, which cannot be here")
-                memory, at = region_of(region[0], region[1], count), 0
+            place = item.get("m")
+            if place is not None:
+                memory, at = Place(*place).map(count), 0
             else:
                 offset += -offset % ALIGNMENT if count else 0
                 if count < 0 or offset + count > size:

@@ -23,7 +23,7 @@ PROCESS = os.path.join(PACKAGE, "nereid_model", "process.py")
 LIMIT_SECONDS = 20.0
 
 EXECUTE, RETURNED, RESPONSE = 1, 2, 3
-START, CHECK_READY, CANCEL, STOP, REPLY, REGION, UNREGION, LOG_LEVEL, DUMP_STACKS = 10, 11, 12, 13, 14, 15, 16, 17, 18
+START, CHECK_READY, CANCEL, STOP, REPLY, LOG_LEVEL, DUMP_STACKS = 10, 11, 12, 13, 14, 17, 18
 LISTENING, STARTED, READY, CALL, STOPPED, LOG, STACKS, CANCEL_CALL, CONTROL_MODEL, METRIC = (
     29,
     30,
@@ -72,9 +72,12 @@ def pack(tensors: dict[str, Any]) -> tuple[list[dict[str, Any]], bytes]:
 
 
 def unpack(items: list[dict[str, Any]], body: bytes, offset: int = 0) -> tuple[dict[str, Any], int]:
-    """Arrays by name; BYTES as lists of bytes."""
+    """Arrays by name; BYTES as lists of bytes, None for a tensor in shared memory."""
     tensors: dict[str, Any] = {}
     for item in items:
+        if "m" in item:
+            tensors[item["n"]] = None
+            continue
         if item["b"]:
             offset += -offset % 16
         data = body[offset : offset + item["b"]]

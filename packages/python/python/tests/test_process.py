@@ -18,10 +18,8 @@ from fake_server import (
     DUMP_STACKS,
     EXECUTE,
     LOG_LEVEL,
-    REGION,
     REPLY,
     STACKS,
-    UNREGION,
     FakeServer,
     frame,
     pack,
@@ -194,48 +192,58 @@ self.kept.append(address)
 
 
 class SharedMemory(unittest.TestCase):
-    def test_registered_regions_are_read_in_place_and_never_written(self):
+    def place(self, file, offset):
+        return [file.name, os.fstat(file.fileno()).st_ino, offset]
+
+    def ask(self, server, code, item, **more):
+        items, body = pack({"CODE": [code.encode()]})
+        server.number += 1
+        header = {"x": server.number, "r": [{"i": [*items, item], **more}]}
+        server.data.sendall(frame(EXECUTE, header, body))
+        return server.answer()[1]
+
+    def test_inputs_are_mapped_and_never_written(self):
         with FakeServer(EVAL) as server, tempfile.NamedTemporaryFile(dir=server.folder) as file:
             values = np.arange(1000, dtype=np.int64)
             file.write(bytes(mmap.PAGESIZE) + values.tobytes())
             file.flush()
-            region = {"number": 3, "file": file.name, "size": values.nbytes, "offset": mmap.PAGESIZE}
-            server.tell(REGION, region)
-            code = b"a = requests[0].inputs()[1].as_numpy(); total = int(a.sum()); a += 1; result = [pb.InferenceResponse(parameters={'sum': total})]"
-            items, body = pack({"CODE": [code]})
-            items.append({"n": "A", "t": "INT64", "s": [900], "b": 7200, "m": [3, 800]})
+            code = "a = requests[0].inputs()[1].as_numpy(); total = int(a.sum()); a += 1; result = [pb.InferenceResponse(parameters={'sum': total})]"
+            item = {"n": "A", "t": "INT64", "s": [900], "b": 7200, "m": self.place(file, mmap.PAGESIZE + 800)}
             for _ in range(2):
-                server.number += 1
-                server.data.sendall(frame(EXECUTE, {"x": server.number, "r": [{"i": items}]}, body))
-                self.assertEqual(server.answer()[1]["r"][0]["p"], json.dumps({"sum": int(values[100:].sum())}))
+                answer = self.ask(server, code, item)
+                self.assertEqual(answer["r"][0]["p"], json.dumps({"sum": int(values[100:].sum())}))
             file.seek(mmap.PAGESIZE)
             self.assertEqual(file.read(), values.tobytes())
-            server.tell(UNREGION, {"number": 3})
-            self.assertIn("r", run(server, "pass"))
 
-    def test_regions_may_come_with_the_start_or_after_their_first_use(self):
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(np.arange(4).tobytes())
-            file.flush()
-            region = {"number": 1, "file": file.name, "size": 32}
-            with FakeServer(EVAL, regions=[region]) as server:
-                code = b"result = [pb.InferenceResponse(parameters={'sum': int(requests[0].inputs()[1].as_numpy().sum())})]"
-                for number in (1, 2):
-                    items, body = pack({"CODE": [code]})
-                    items.append({"n": "A", "t": "INT64", "s": [4], "b": 32, "m": [number, 0]})
-                    server.data.sendall(frame(EXECUTE, {"x": number, "r": [{"i": items}]}, body))
-                    if number == 2:
-                        server.tell(REGION, {**region, "number": 2})
-                    self.assertEqual(server.answer()[1]["r"][0]["p"], '{"sum": 6}')
-
-    def test_a_tensor_past_the_end_of_its_region_ends_the_process(self):
+    def test_outputs_are_written_into_their_targets_unless_they_are_too_long(self):
+        code = "result = [pb.InferenceResponse([pb.Tensor('A', np.arange(4, 12, dtype=np.int64))])]"
         with FakeServer(EVAL) as server, tempfile.NamedTemporaryFile(dir=server.folder) as file:
             file.write(bytes(100))
             file.flush()
-            server.tell(REGION, {"number": 1, "file": file.name, "size": 100})
-            item = {"n": "A", "t": "INT64", "s": [12], "b": 96, "m": [1, 8]}
-            server.data.sendall(frame(EXECUTE, {"x": 1, "r": [{"i": [item]}]}))
-            self.assertIn("bytes 8 to 104 pass the end of region 1, 100", server.error_output())
+            item = {"n": "B", "t": "INT64", "s": [1], "b": 8, "m": self.place(file, 0)}
+            (output,) = self.ask(server, code, item, m={"A": [self.place(file, 20), 64]})["r"][0]["o"]
+            self.assertEqual(output, {"n": "A", "t": "INT64", "s": [8], "b": 64, "m": 1})
+            file.seek(0)
+            self.assertEqual(file.read(), bytes(20) + np.arange(4, 12).tobytes() + bytes(16))
+            for place in ([self.place(file, 20), 63], [self.place(file, 40), 64], [["/nowhere", 1, 0], 64]):
+                (output,) = self.ask(server, code, item, m={"A": place})["r"][0]["o"]
+                self.assertNotIn("m", output)
+            file.seek(84)
+            self.assertEqual(file.read(), bytes(16))
+
+    def test_memory_that_cannot_be_mapped_fails_its_execution_and_no_other(self):
+        with FakeServer(EVAL) as server, tempfile.NamedTemporaryFile(dir=server.folder) as file:
+            file.write(bytes(100))
+            file.flush()
+            item = {"n": "A", "t": "INT64", "s": [12], "b": 96}
+            inode = os.fstat(file.fileno()).st_ino
+            for place, text in (
+                ([file.name, inode, 8], "has become shorter"),
+                ([file.name, inode + 1, 0], "the file is another one now"),
+                (["/nowhere", inode, 0], "No such file"),
+            ):
+                self.assertIn(text, self.ask(server, "pass", {**item, "m": place})["e"])
+            self.assertIn("r", run(server, "pass"))
 
 
 class Stacks(unittest.TestCase):

@@ -5,6 +5,7 @@ import * as Batches from "@nereid/core/internal/batch/Batch"
 import { ExecutionFailed, type InferenceError } from "@nereid/core/Errors"
 import type { ExecutionResult, Settle } from "@nereid/core/internal/instance/Instance"
 import { noParameters, type Request, type Response } from "@nereid/core/internal/request/Request"
+import * as SharedBytes from "@nereid/core/internal/tensor/SharedBytes"
 import * as ErrorCode from "../wire/ErrorCode.ts"
 import * as Header from "../wire/Header.ts"
 import * as ParameterText from "../wire/ParameterText.ts"
@@ -28,11 +29,20 @@ export interface ExecutionOptions {
 export class Execution {
   readonly #options: ExecutionOptions
   readonly #requests: ReadonlyArray<OpenRequest>
+  /** Shared memory that the process may still open. */
+  #held: ReadonlyArray<() => void>
   #isSettled = false
 
   constructor(options: ExecutionOptions) {
     this.#options = options
     this.#requests = options.batch.requests.map(options.open)
+    this.#held = options.batch.requests.flatMap((request) => sharedOf(request).map(({ hold }) => hold()))
+  }
+
+  /** The process opens no shared memory of the requests any more. */
+  release(): void {
+    for (const release of this.#held) release()
+    this.#held = []
   }
 
   /** Whether nothing more is expected from the process. */
@@ -140,7 +150,8 @@ export class Execution {
     const parameters = ParameterText.parse(Header.text(header, "p") ?? "")
     // The responses of a decoupled model have any number of rows.
     const rows = batching && !decoupled ? request.rows : undefined
-    const outputs = check(reader.read(Header.list(header, "o")), { rows, names: request.requestedOutputs ?? [] })
+    const received = reader.read(Header.list(header, "o"), request.targets)
+    const outputs = check(received, { rows, names: request.requestedOutputs ?? [] })
     return Result.map(outputs, (outputs): Response => ({ outputs, parameters }))
   }
 
@@ -159,6 +170,16 @@ export class Execution {
     const prefix = `Failed to process the request(s) for model '${this.#options.instance}', message: `
     return new ExecutionFailed({ message: prefix + text })
   }
+}
+
+/** Shared memory of inputs and for outputs; nearly all requests have none. */
+const sharedOf = ({ inputs, targets }: Request): ReadonlyArray<SharedBytes.SharedBytes> => {
+  const all = targets === undefined ? [] : [...targets.values()]
+  for (const tensor of inputs) {
+    const shared = tensor && SharedBytes.of(tensor)
+    if (shared !== undefined) all.push(shared)
+  }
+  return all
 }
 
 /** The same outcomes. The memory of their outputs is released with the last one of them. */

@@ -87,8 +87,8 @@ export class ModelProcess implements Supervised {
     this.#decoupled = options.decoupled || isGenerator(started.form)
     this.#encode =
       source.functionName === undefined
-        ? ExecuteMessage.requests(signature)
-        : ExecuteMessage.joined(signature, batching)
+        ? ExecuteMessage.requests(signature, started.mapsShared)
+        : ExecuteMessage.joined(signature, batching, started.mapsShared)
     this.#check = OutputCheck.make({
       model,
       specs: signature.outputs,
@@ -215,6 +215,7 @@ export class ModelProcess implements Supervised {
     else if (kind === FrameKind.RESPONSE) running.execution.responded(header, body)
     else throw new Error(`a frame of kind ${kind} came on the data socket`)
     if (!running.execution.isOver) return
+    running.execution.release()
     this.#executions.delete(number)
     if (this.#executions.size === 0 && this.#state === "running") this.#spawned.unref()
   }
@@ -237,7 +238,10 @@ export class ModelProcess implements Supervised {
     const error = new ExecutionFailed({ message: this.#ended ?? notHealthy(name) })
     const executions = [...this.#executions.values()]
     this.#executions.clear()
-    for (const { execution } of executions) execution.fail(error)
+    for (const { execution } of executions) {
+      execution.fail(error)
+      execution.release()
+    }
     this.#readyCheck?.close(error.message)
     this.#calls.close()
   }

@@ -21,6 +21,8 @@ export interface StartedProcess {
   readonly form: ExecuteForm
   /** Whether the code has an `is_ready`. */
   readonly hasReady: boolean
+  /** Whether it can open shared memory by the paths of the server. */
+  readonly mapsShared: boolean
   /** Result of `auto_complete_config`, as JSON; undefined if the model has none, or after another start. */
   readonly config: Header.Header | undefined
   /** Takes over the events of the process. */
@@ -96,6 +98,7 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
             spawned: started,
             form: formOf(Header.text(header, "mode")),
             hasReady: header["has_ready"] === true || header["has_ready"] === 1,
+            mapsShared: header["maps"] === true,
             config: Header.isRecord(config) ? config : undefined,
             listen: (next) => (listener = next),
           }),
@@ -176,7 +179,6 @@ const startMessage = (
   threads: 1,
   bls_threads: callThreads,
   limits: limits.memory === undefined ? {} : { memory: limits.memory },
-  regions: [],
 })
 
 const fieldOf = ({ name, datatype, dims, optional, form }: TensorSpec) => ({

@@ -5,6 +5,7 @@
  */
 import * as Batch from "@nereid/core/internal/batch/Batch"
 import type { Request } from "@nereid/core/internal/request/Request"
+import * as SharedBytes from "@nereid/core/internal/tensor/SharedBytes"
 import type { Signature } from "@nereid/core/internal/tensor/TensorSpec"
 import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import * as KnownParameters from "@nereid/core/internal/wire/KnownParameters"
@@ -23,8 +24,8 @@ export type Encoder = (execution: number, batch: Batch.Batch) => ExecuteMessage
 const sequenceStart = 1
 const sequenceEnd = 2
 
-/** For a model.py. */
-export const requests = ({ inputs }: Signature): Encoder => {
+/** For a model.py. `mapsShared`: whether the process can map shared memory. */
+export const requests = ({ inputs }: Signature, mapsShared: boolean): Encoder => {
   const prefixes = inputs.map(TensorMessage.prefix)
   return (execution, batch) => {
     const body = new FrameBody()
@@ -33,13 +34,18 @@ export const requests = ({ inputs }: Signature): Encoder => {
       const request = batch.requests[index]
       if (request === undefined) continue
       if (index > 0) header += ","
-      header += requestText(prefixes, request, body)
+      header += requestText(prefixes, request, body, mapsShared)
     }
     return { header: `${header}]}`, body }
   }
 }
 
-const requestText = (prefixes: ReadonlyArray<string>, request: Request, body: FrameBody): string => {
+const requestText = (
+  prefixes: ReadonlyArray<string>,
+  request: Request,
+  body: FrameBody,
+  mapsShared: boolean,
+): string => {
   let text = '{"i":['
   let isFirst = true
   for (let position = 0; position < request.inputs.length; position++) {
@@ -48,10 +54,23 @@ const requestText = (prefixes: ReadonlyArray<string>, request: Request, body: Fr
     if (tensor === undefined || prefix === undefined) continue
     if (!isFirst) text += ","
     isFirst = false
-    text += TensorMessage.description(prefix, tensor.shape, tensor.bytes.length)
-    body.add(tensor.bytes)
+    const shared = mapsShared ? SharedBytes.of(tensor) : undefined
+    if (shared === undefined) {
+      text += TensorMessage.description(prefix, tensor.shape, tensor.bytes.length)
+      body.add(tensor.bytes)
+    } else text += TensorMessage.sharedDescription(prefix, tensor.shape, shared)
   }
-  return `${text}]${properties(request)}}`
+  return `${text}]${properties(request)}${mapsShared ? targetsText(request) : ""}}`
+}
+
+/** Where outputs go, with the maximum of their bytes. */
+const targetsText = ({ targets }: Request): string => {
+  if (targets === undefined) return ""
+  const entries: Array<string> = []
+  for (const [name, shared] of targets) {
+    entries.push(`${JSON.stringify(name)}:[${TensorMessage.place(shared)},${shared.length}]`)
+  }
+  return `,"m":{${entries}}`
 }
 
 /** Everything of a request but its inputs; most requests have none of it. */
@@ -88,8 +107,8 @@ const properties = (request: Request): string => {
   return text
 }
 
-/** For a function of joined tensors. `batching`: whether axis 0 is the batch. */
-export const joined = ({ inputs }: Signature, batching: boolean): Encoder => {
+/** For a function of joined tensors. `batching`: whether axis 0 is the batch. `mapsShared`: as for a model.py. */
+export const joined = ({ inputs }: Signature, batching: boolean, mapsShared: boolean): Encoder => {
   const prefixes = inputs.map(TensorMessage.prefix)
   return (execution, batch) => {
     const body = new FrameBody()
@@ -103,6 +122,14 @@ export const joined = ({ inputs }: Signature, batching: boolean): Encoder => {
       const tensor = whole === undefined ? first?.inputs[position] : whole[position]
       const prefix = prefixes[position]
       if (tensor === undefined || prefix === undefined) continue
+      const isAlone = whole === undefined && batch.requests.length === 1
+      const shared = mapsShared && isAlone ? SharedBytes.of(tensor) : undefined
+      if (shared !== undefined) {
+        if (!isFirst) header += ","
+        isFirst = false
+        header += TensorMessage.sharedDescription(prefix, tensor.shape, shared)
+        continue
+      }
       const parts = whole === undefined ? partsOf(batch.requests, position) : [tensor]
       let length = 0
       for (const { bytes } of parts) length += bytes.length

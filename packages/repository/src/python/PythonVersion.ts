@@ -65,6 +65,7 @@ export const make = Effect.fn("PythonVersion.make")(function* (
       decoupled,
       // Inputs are written to a socket.
       keepsInputs: false,
+      mapsShared: true,
       threaded: true,
       granularity: "requests",
       isStepwise: true,

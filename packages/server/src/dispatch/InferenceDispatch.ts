@@ -89,7 +89,7 @@ export const make = (
       model.description.statistics.failed("REJECTED", 0)
       return refuse(end, queueFull(wire, full))
     }
-    const borrowed = SharedMemory.isUsedBy(wire) ? sharedMemory.borrow(wire) : noLoan
+    const borrowed = SharedMemory.isUsedBy(wire) ? sharedMemory.borrow(wire, model.calls.mapsShared) : noLoan
     if (Result.isFailure(borrowed)) {
       memory.give(size)
       model.description.statistics.failed("OTHER", 0)
@@ -103,7 +103,8 @@ export const make = (
       model.description.statistics.failed("OTHER", 0)
       return refuse(end, validated.failure)
     }
-    const { request } = validated.success
+    const request =
+      loan?.targets === undefined ? validated.success.request : { ...validated.success.request, targets: loan.targets }
     const written = (response: Response) => {
       const wireResult = wireResponse(model.description, validated.success, response)
       return loan === undefined ? Result.succeed(wireResult) : loan.write(wireResult)

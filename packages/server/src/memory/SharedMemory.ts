@@ -5,6 +5,7 @@
  */
 import { Result } from "effect"
 import { type InferenceError, RegionNotFound, Unsupported } from "@nereid/core/Errors"
+import type { SharedBytes } from "@nereid/core/internal/tensor/SharedBytes"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 
 /** A registered region. */
@@ -19,8 +20,10 @@ export interface Region {
 
 /** The regions that one request uses, held for it until it is released. */
 export interface Loan {
-  /** The request, with the bytes of its inputs read. */
+  /** The request, with the bytes of its inputs read, or shared. */
   readonly request: WireRequest
+  /** The memory for outputs, by their names; undefined unless it is shared. */
+  readonly targets: ReadonlyMap<string, SharedBytes> | undefined
   /** Writes outputs into the regions that the request names for them; they stay in the response as references. */
   readonly write: (response: WireResponse) => Result.Result<WireResponse, InferenceError>
   /** To be called once the request is answered or taken back; again, it does nothing. */
@@ -35,7 +38,8 @@ export interface SharedMemory {
   readonly register: (region: Region) => Result.Result<void, InferenceError>
   /** Forgets one region, or all where `name` is empty; those in use once nothing uses them any more. */
   readonly unregister: (name: string) => Result.Result<void, InferenceError>
-  readonly borrow: (request: WireRequest) => Result.Result<Loan, InferenceError>
+  /** `isShared`: whether the model maps large tensors itself. */
+  readonly borrow: (request: WireRequest, isShared?: boolean) => Result.Result<Loan, InferenceError>
 }
 
 /** Whether a request uses regions. */

@@ -19,10 +19,12 @@ export const objectName = (key: string): string => key.replace(/^\/+/, "")
 
 export class SharedMemoryObject {
   readonly #file: number
+  readonly #inode: number
   #isClosed = false
 
-  private constructor(file: number) {
+  private constructor(file: number, inode: number) {
     this.#file = file
+    this.#inode = inode
   }
 
   /**
@@ -35,12 +37,18 @@ export class SharedMemoryObject {
     let file: number | undefined
     try {
       file = openSync(join(directory, name), openFlags)
-      if (fstatSync(file).isFile()) return new SharedMemoryObject(file)
+      const status = fstatSync(file)
+      if (status.isFile()) return new SharedMemoryObject(file, status.ino)
     } catch {
       // Clients learn only that it cannot be opened, not why.
     }
     if (file !== undefined) closeSync(file)
     return undefined
+  }
+
+  /** Opens the same object in another process of this user, as long as this one is open. */
+  get reopened(): { readonly path: string; readonly inode: number } {
+    return { path: `/proc/${process.pid}/fd/${this.#file}`, inode: this.#inode }
   }
 
   /** Returns the current size, in bytes; the owner may change it at any time. */

@@ -16,6 +16,7 @@ import {
   RegionNotFound,
   Unsupported,
 } from "@nereid/core/Errors"
+import type { SharedBytes } from "@nereid/core/internal/tensor/SharedBytes"
 import type { RegionReference } from "@nereid/core/internal/wire/RegionReference"
 import type { WireRequest, WireResponse, WireTensor } from "@nereid/core/internal/wire/WireRequest"
 import { notFound, type Region, type SharedMemory } from "./SharedMemory.ts"
@@ -107,7 +108,7 @@ export class SystemSharedMemory implements SharedMemory {
     return Result.void
   }
 
-  readonly borrow: SharedMemory["borrow"] = (request) => {
+  readonly borrow: SharedMemory["borrow"] = (request, isShared = false) => {
     const used = new Set<OpenRegion>()
     let loaned = 0
     const release = () => {
@@ -147,6 +148,11 @@ export class SystemSharedMemory implements SharedMemory {
         inputs.push(input)
         continue
       }
+      const shared = isShared && isMapped(input.datatype, input.region) && this.#shared(region, input.region)
+      if (shared) {
+        inputs.push({ name: input.name, datatype: input.datatype, shape: input.shape, bytes: noBytes, shared })
+        continue
+      }
       const bytes = region.object.read(region.offset + input.region.offset, input.region.byteSize)
       if (Result.isFailure(bytes)) {
         release()
@@ -158,9 +164,43 @@ export class SystemSharedMemory implements SharedMemory {
     }
     return Result.succeed({
       request: { ...request, inputs },
+      targets: isShared ? this.#targets(request, regions) : undefined,
       write: (response) => writeOutputs(request, regions, response),
       release,
     })
+  }
+
+  /** Memory of a region for another process; undefined if the object has become too short for it. */
+  #shared(region: OpenRegion, { offset, byteSize }: RegionReference): SharedBytes | undefined {
+    const start = region.offset + offset
+    if (region.object.size() < start + byteSize) return undefined
+    return {
+      ...region.object.reopened,
+      offset: start,
+      length: byteSize,
+      read: () => Result.getOrThrowWith(region.object.read(start, byteSize), (problem) => new Error(problem)),
+      hold: () => {
+        region.users += 1
+        return () => {
+          region.users -= 1
+          this.#closeIfUnused(region)
+        }
+      },
+    }
+  }
+
+  #targets(
+    { outputs }: WireRequest,
+    regions: ReadonlyMap<RegionReference, OpenRegion>,
+  ): ReadonlyMap<string, SharedBytes> | undefined {
+    const targets = new Map<string, SharedBytes>()
+    for (const { name, region: reference } of outputs) {
+      const region = reference && regions.get(reference)
+      if (reference === undefined || region === undefined || reference.byteSize < minMapped) continue
+      const shared = this.#shared(region, reference)
+      if (shared !== undefined) targets.set(name, shared)
+    }
+    return targets.size === 0 ? undefined : targets
   }
 
   /** Closes everything, in use or not. */
@@ -212,11 +252,16 @@ const writeOutputs = (
 ): Result.Result<WireResponse, InferenceError> => {
   const outputs: Array<WireTensor> = []
   for (const output of response.outputs) {
-    const { name, datatype, shape, bytes } = output
+    const { name, datatype, shape, bytes, shared } = output
     const reference = request.outputs.find((other) => other.name === name)?.region
     const region = reference && regions.get(reference)
     if (reference === undefined || region === undefined) {
       outputs.push(output)
+      continue
+    }
+    if (shared !== undefined) {
+      // The model has written it.
+      outputs.push({ name, datatype, shape, bytes: noBytes, region: { ...reference, byteSize: shared.length } })
       continue
     }
     if (bytes.length > reference.byteSize) {
@@ -235,6 +280,13 @@ const writeOutputs = (
 }
 
 const noBytes = new Uint8Array()
+
+/** Bytes from which a tensor is mapped: a smaller one costs less when it is copied. */
+const minMapped = 16 * 1024
+
+/** Elements of BYTES must be checked, so they are read. */
+const isMapped = (datatype: string, { byteSize }: RegionReference): boolean =>
+  datatype !== "BYTES" && byteSize >= minMapped
 
 const failed = (message: string) => Result.fail(new RegionFailed({ message }))
 
