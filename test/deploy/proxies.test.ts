@@ -278,7 +278,7 @@ describe.each(proxies)("$name", (proxy) => {
   })
 
   it.skipIf(!installed)(
-    "loses no request while all servers restart, or behind nginx a few of gRPC",
+    "loses no request while all servers restart",
     async () => {
       const over = new AbortController()
       const counts = new Map<string, number>()
@@ -312,7 +312,10 @@ describe.each(proxies)("$name", (proxy) => {
           if (status !== 200) throw new Error(`${status} ${text}`)
           seen.add(JSON.parse(text).outputs.find(({ name }: { name: string }) => name === "SERVER").data[0])
         }),
-        repeat("gRPC", async () => expect((await size.infer({ DATA: tensor(10) })).BYTES).toBe(10)),
+        // Several at a time: a call that a proxy sends just before it reads a GOAWAY must not be lost.
+        ...Array.from({ length: 4 }, () =>
+          repeat("gRPC", async () => expect((await size.infer({ DATA: tensor(10) })).BYTES).toBe(10)),
+        ),
         repeat("large tensors over HTTP", async () =>
           expect((await sizeOverHttp.infer({ DATA: tensor(2 ** 20) })).BYTES).toBe(2 ** 20),
         ),
@@ -343,16 +346,10 @@ describe.each(proxies)("$name", (proxy) => {
       }
       over.abort()
       await Promise.all(traffic)
-      // nginx forwards a call of gRPC at once, and cannot send it to another server afterwards.
-      const isLossy = (failure: string) => proxy.name === "nginx" && /^gRPC|over gRPC/.test(failure)
-      expect([...failures].filter(([failure]) => !isLossy(failure))).toEqual([])
-      const sum = (numbers: Iterable<number>) => [...numbers].reduce((total, number) => total + number, 0)
-      expect(sum(failures.values())).toBeLessThan(sum(counts.values()) / 100)
-      expect([...counts.keys()].toSorted()).toHaveLength(traffic.length)
+      expect([...failures]).toEqual([])
+      expect(counts.size).toBe(8)
       for (const [protocol, count] of counts) expect([protocol, count > 5]).toEqual([protocol, true])
-      console.log(
-        `${proxy.name}: failed ${sum(failures.values())}; ${[...counts].map(([protocol, count]) => `${protocol} ${count}`).join(", ")}`,
-      )
+      console.log(`${proxy.name}: ${[...counts].map(([protocol, count]) => `${protocol} ${count}`).join(", ")}`)
     },
     120_000,
   )
@@ -367,8 +364,7 @@ describe.each(proxies)("$name", (proxy) => {
     await using size = await Client.connect(Size, url("grpcs"))
     const overGrpc = (async () => {
       for (let after = 0; after < 20; after += isStopped ? 1 : 0) {
-        const call = size.infer({ DATA: Tensor.make("UINT8", [1], new Uint8Array(1)) })
-        await (proxy.name === "nginx" ? call.catch(() => undefined) : call)
+        await size.infer({ DATA: Tensor.make("UINT8", [1], new Uint8Array(1)) })
       }
     })()
     await servers[0]?.stop()

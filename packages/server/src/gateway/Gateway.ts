@@ -93,6 +93,10 @@ export interface Gateway extends InferenceDispatch.CountedDispatch {
   readonly leaving: AbortSignal
   /** Aborted when a stop begins. */
   readonly stopping: AbortSignal
+  /** Aborted in a stop when open streams should take no further requests. */
+  readonly endingStreams: AbortSignal
+  /** Aborted shortly before the end of a stop: a request that is complete only now is too late. */
+  readonly refusing: AbortSignal
   /** Marks the startup as complete: all initial models are loaded. */
   readonly started: () => void
   /** Readiness off, for good. Requests and new sequences are still answered. */
@@ -101,6 +105,10 @@ export interface Gateway extends InferenceDispatch.CountedDispatch {
   readonly endSequences: Effect.Effect<void>
   /** Readiness off, for good. What still comes is the front ends' to answer or to refuse. */
   readonly beginDrain: () => void
+  /** Aborts `endingStreams`. */
+  readonly endStreams: () => void
+  /** Aborts `refusing`. */
+  readonly refuse: () => void
 }
 
 /** The extensions of the protocol that work here. */
@@ -151,6 +159,8 @@ export const make = (
   const isComplete = () => store.models.every((model) => model.life.isReady()) && repository.isReady()
   const leaving = new AbortController()
   const stopping = new AbortController()
+  const endingStreams = new AbortController()
+  const refusing = new AbortController()
   let { isStarting = false } = options
   let isEnding = false
 
@@ -218,6 +228,8 @@ export const make = (
     inFlight: dispatch.inFlight,
     leaving: leaving.signal,
     stopping: stopping.signal,
+    endingStreams: endingStreams.signal,
+    refusing: refusing.signal,
     started: () => {
       isStarting = false
     },
@@ -228,6 +240,8 @@ export const make = (
       return Effect.all(ends, { concurrency: "unbounded", discard: true })
     }),
     beginDrain: () => stopping.abort(),
+    endStreams: () => endingStreams.abort(),
+    refuse: () => refusing.abort(),
   }
 }
 

@@ -66,8 +66,8 @@ export const tooLarge = (length: number, limit: number): CallStatus =>
   exhausted(new ExecutionFailed({ message: `response too large: ${length} bytes, at most ${limit}` }))
 
 /**
- * Error of inferences that arrive completely after a stop has begun, in the protocol's words. They have not been
- * executed, so clients may send them elsewhere at once.
+ * Error of streams that a stop ends, and of inferences that arrive completely only at its end, in the protocol's words.
+ * They have not been executed, so clients may send them elsewhere at once.
  */
 export const shuttingDown = new Unavailable({
   message: "GRPC server is shutting down and has stopped accepting new requests.",

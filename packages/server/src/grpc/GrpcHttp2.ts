@@ -18,6 +18,7 @@ import {
   type Http2Session,
   type ServerHttp2Stream,
 } from "node:http2"
+import type { Socket } from "node:net"
 import type { CallHandler } from "./Call.ts"
 import * as Goaway from "./Goaway.ts"
 import type { Http2 } from "../port/HttpListener.ts"
@@ -38,6 +39,9 @@ const callbackFailed = -902
 
 const unlimited = 2 ** 31
 
+/** Time in a stop for the first requests of the last streams, in milliseconds. */
+const firstRequestMillis = 1_000
+
 export type RequestHandler = (request: Http2ServerRequest, response: Http2ServerResponse) => void
 
 export interface Http2Options {
@@ -48,9 +52,21 @@ export interface Http2Options {
   readonly calls: CallHandler | undefined
   /** Handles everything else. */
   readonly handler: RequestHandler
+  /** Called in a stop when no client can begin further calls. */
+  readonly onDrained: () => void
+  /** Called shortly before the end of a stop. */
+  readonly onLastCall: () => void
 }
 
-export const make = ({ maxMessageSize, keepalive, limits, calls, handler }: Http2Options): Http2 => {
+export const make = ({
+  maxMessageSize,
+  keepalive,
+  limits,
+  calls,
+  handler,
+  onDrained,
+  onLastCall,
+}: Http2Options): Http2 => {
   // It never listens: the port accepts its connections.
   const server = createServer({
     settings: { initialWindowSize: streamWindow, maxConcurrentStreams },
@@ -68,26 +84,43 @@ export const make = ({ maxMessageSize, keepalive, limits, calls, handler }: Http
   server.on("request", handler)
   server.on("checkContinue", handler)
   server.on("sessionError", constVoid)
+  /** The socket whose session is being made. */
+  let accepted: Socket | undefined
   server.on("session", (session) => {
-    const inFlight = new SessionCalls(session, limits)
+    if (accepted === undefined) throw new Error("A session without an accepted socket. This is a bug.")
+    const inFlight = new SessionCalls({ session, socket: accepted }, limits)
     sessions.set(session, inFlight)
     session.on("close", () => sessions.delete(session))
     session.on("error", (error: NodeJS.ErrnoException) => {
       if (error.errno === callbackFailed) inFlight.flooded()
     })
     session.setLocalWindowSize(connectionWindow)
-    Keepalive.watch(session, keepalive, inFlight, limits.reports)
+    Keepalive.watch(inFlight, keepalive, limits.reports)
   })
   route(server, sessions, calls, limits.sendTimeout.milliseconds)
+  const leave = (onLast?: () => void) => {
+    for (const connection of sessions.values()) Goaway.gracefully(connection, "stopping", onLast)
+  }
   return {
     accept: (socket) => {
       // As on an HTTP/2-only server, a client that ends its side has disconnected. The HTTP/1.1 server would allow it.
       socket.allowHalfOpen = false
+      accepted = socket
       server.emit("connection", socket)
+      accepted = undefined
     },
+    leave: () => leave(),
     drain: () => {
-      for (const { session } of sessions.values()) Goaway.gracefully(session, "stopping")
+      let open = sessions.size
+      // A proxy may have sent the headers of a stream, and not its first request.
+      const drained = () => void setTimeout(onDrained, firstRequestMillis).unref()
+      leave(() => {
+        open -= 1
+        if (open === 0) drained()
+      })
+      if (sessions.size === 0) drained()
     },
+    lastCall: onLastCall,
     cutOff: () => {
       for (const { session } of sessions.values()) session.destroy()
     },

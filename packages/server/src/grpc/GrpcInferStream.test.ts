@@ -369,7 +369,7 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
       call.cancel()
       yield* Queue.take(interrupted)
       // Only the other stream waits for a stop: this one is gone, though what it wrote last was never taken.
-      expect(getEventListeners(gateway.stopping, "abort").length).toBe(1)
+      expect(getEventListeners(gateway.endingStreams, "abort").length).toBe(1)
     }),
   )
 

@@ -57,7 +57,7 @@ export async function* serve(
   // Also called elsewhere, because the generator does not reach its end if its last message is never taken.
   const release = () => {
     context.signal.removeEventListener("abort", release)
-    gateway.stopping.removeEventListener("abort", onStop)
+    gateway.endingStreams.removeEventListener("abort", onStop)
     stream.cancel()
   }
   const onStop = () => stream.end()
@@ -82,9 +82,9 @@ export async function* serve(
   }
 
   context.signal.addEventListener("abort", release, { once: true })
-  gateway.stopping.addEventListener("abort", onStop, { once: true })
+  gateway.endingStreams.addEventListener("abort", onStop, { once: true })
   try {
-    if (gateway.stopping.aborted) onStop()
+    if (gateway.endingStreams.aborted) onStop()
     else void read()
     while (!stream.isOver) {
       const result = stream.take()

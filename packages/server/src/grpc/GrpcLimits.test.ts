@@ -160,7 +160,7 @@ describe.each([true, false])("while the server stops, fastInference: %s", (fastI
     Effect.gen(function* () {
       const server = yield* serve({ fastInference })
       const session = yield* rawSession(server)
-      server.gateway.beginDrain()
+      server.gateway.refuse()
       const message = "GRPC server is shutting down and has stopped accepting new requests."
       expect(yield* rawCall(session, { chunks: [whole] })).toMatchObject({ status: "14", tag: "Unavailable", message })
     }),

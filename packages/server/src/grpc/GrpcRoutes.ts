@@ -168,7 +168,7 @@ async function* failing(
 
 const infer = (gateway: Gateway, wire: WireRequest, context: HandlerContext): Promise<WireResponse> =>
   new Promise((resolve, reject) => {
-    if (gateway.stopping.aborted) throw toError(shuttingDown)
+    if (gateway.refusing.aborted) throw toError(shuttingDown)
     const timeout = context.timeoutMs()
     const deadline = timeout === undefined ? undefined : MonotonicTime.millis() + timeout
     const reply: InferenceReply = (outcome) => {

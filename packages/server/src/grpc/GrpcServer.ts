@@ -121,6 +121,15 @@ export const frontEnd = Effect.fnUntraced(function* (
   return {
     handler: GrpcConnect.make({ ...common, receiveTimeoutMillis, cors, browserAccess }),
     limit: (request) => limitTime(request, { timeout: receiveTimeoutMillis, reports: gateway.limits }),
-    http2: (handler) => GrpcHttp2.make({ maxMessageSize, keepalive, limits, calls, handler }),
+    http2: (handler) =>
+      GrpcHttp2.make({
+        maxMessageSize,
+        keepalive,
+        limits,
+        calls,
+        handler,
+        onDrained: gateway.endStreams,
+        onLastCall: gateway.refuse,
+      }),
   }
 })

@@ -90,7 +90,7 @@ const harness = Effect.fnUntraced(function* (receiveTimeoutMillis = 10_000, maxM
     responseCompression: "none",
     logDefect: (defect) => void defects.push(defect),
   })
-  yield* Effect.addFinalizer(() => Effect.sync(() => gateway.beginDrain()))
+  yield* Effect.addFinalizer(() => Effect.sync(() => gateway.endStreams()))
   return { gateway, calls, twice, gated, endless, open, started, produced, defects }
 })
 
@@ -293,7 +293,7 @@ describe("streams", () => {
       const call = new MemoryCallStream(calls, streaming)
       call.write(requestFrame("gated", 1))
       yield* Queue.take(started)
-      gateway.beginDrain()
+      gateway.endStreams()
       yield* Deferred.succeed(open, undefined)
       expect(yield* ended(call)).toMatchObject({ code: 14, tag: "Unavailable" })
       expect(call.sent.map(streamed)).toEqual([1])

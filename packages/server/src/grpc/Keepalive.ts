@@ -67,22 +67,18 @@ export const settings = Effect.fnUntraced(function* (
   return all
 })
 
-/** Calls in flight of a connection. */
-export interface CallsInFlight {
+/** A connection, and the number of its calls in flight. */
+export interface CallsInFlight extends Goaway.Http2Connection {
   readonly count: number
 }
 
 /** Applies the settings to a connection. */
-export const watch = (
-  session: ServerHttp2Session,
-  options: KeepaliveSettings,
-  calls: CallsInFlight,
-  limits: LimitReports,
-): void => {
+export const watch = (calls: CallsInFlight, options: KeepaliveSettings, limits: LimitReports): void => {
+  const { session } = calls
   const pings = new Pings(session)
   sendPings(session, options, calls, pings)
   countStrikes(session, options, calls, pings, limits)
-  endWhenOld(session, options)
+  endWhenOld(calls, options)
 }
 
 const millis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
@@ -196,11 +192,12 @@ const countStrikes = (
   })
 }
 
-const endWhenOld = (session: ServerHttp2Session, options: KeepaliveSettings): void => {
+const endWhenOld = (connection: Goaway.Http2Connection, options: KeepaliveSettings): void => {
+  const { session } = connection
   const { maxConnectionAge, maxConnectionAgeGrace } = options
   let timer = Timer.start(
     () => {
-      Goaway.gracefully(session, "max_age")
+      Goaway.gracefully(connection, "max_age")
       timer = Timer.start(() => session.destroy(), maxConnectionAgeGrace)
     },
     maxConnectionAge * (0.9 + Math.random() / 5),

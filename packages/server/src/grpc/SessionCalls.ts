@@ -4,6 +4,7 @@
  */
 import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
 import type { ServerHttp2Session } from "node:http2"
+import type { Socket } from "node:net"
 import * as Goaway from "./Goaway.ts"
 import type { CallsInFlight } from "./Keepalive.ts"
 import type { LimitReports } from "../limit/LimitReports.ts"
@@ -33,6 +34,7 @@ const deadlineShare = 0.5
 
 export class SessionCalls implements CallsInFlight {
   readonly session: ServerHttp2Session
+  readonly socket: Socket
   readonly memory: HeldMemory
   readonly sendTimeout: SendTimeout
   readonly #reports: LimitReports
@@ -41,8 +43,9 @@ export class SessionCalls implements CallsInFlight {
   /** To be called when the stream of a call that `begin` accepted has closed. `ownDeadline` is that of the call. */
   readonly ended: (wasCancelled: boolean, ownDeadline: number | undefined) => void
 
-  constructor(session: ServerHttp2Session, { reports, memory, sendTimeout }: SessionLimits) {
+  constructor({ session, socket }: Goaway.Http2Connection, { reports, memory, sendTimeout }: SessionLimits) {
     this.session = session
+    this.socket = socket
     this.memory = memory.of(session)
     this.sendTimeout = sendTimeout
     this.#reports = reports

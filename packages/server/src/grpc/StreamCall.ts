@@ -75,8 +75,8 @@ export class StreamCall extends ReceivingCall implements Call {
     this.#requests = new InferStream(gateway, metadata, () => this.#onChange(), stream.memory)
     if (deadline !== undefined)
       this.#deadlineTimer = Timer.start(() => this.#failOverdue(), deadline - MonotonicTime.millis())
-    gateway.stopping.addEventListener("abort", onStop, { once: true })
-    if (gateway.stopping.aborted) onStop()
+    gateway.endingStreams.addEventListener("abort", onStop, { once: true })
+    if (gateway.endingStreams.aborted) onStop()
   }
 
   onData(chunk: Uint8Array): void {
@@ -241,7 +241,7 @@ export class StreamCall extends ReceivingCall implements Call {
     this.#done = true
     this.#options.receiveTimeout.remove(this)
     this.#reader.release()
-    this.#options.gateway.stopping.removeEventListener("abort", this.#onStop)
+    this.#options.gateway.endingStreams.removeEventListener("abort", this.#onStop)
     clearTimeout(this.#deadlineTimer)
     this.#requests.cancel()
   }

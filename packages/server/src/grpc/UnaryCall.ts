@@ -126,7 +126,7 @@ export class UnaryCall extends ReceivingCall implements Call {
     this.#hasMessage = true
     this.#release()
     const { gateway } = this.#options
-    if (gateway.stopping.aborted) return this.fail(CallStatus.fromError(CallStatus.shuttingDown))
+    if (gateway.refusing.aborted) return this.fail(CallStatus.fromError(CallStatus.shuttingDown))
     const { deadline, prepare } = this.#metadata
     const wire = Result.flatMap(ProtobufCodec.decode(bytes, start, end), prepare)
     if (Result.isFailure(wire)) return this.fail(CallStatus.fromError(wire.failure))

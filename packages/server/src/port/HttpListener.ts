@@ -35,8 +35,12 @@ export type Http1Handler = (request: IncomingMessage, response: ServerResponse, 
 /** HTTP/2 handler for connections of a port that negotiate HTTP/2. */
 export interface Http2 {
   readonly accept: (socket: Socket) => void
-  /** Accepts no new calls; each connection closes once its calls have responses. */
+  /** Asks the clients of the open connections to leave; each connection closes once its calls have responses. */
+  readonly leave: () => void
+  /** The same in a stop. Calls are accepted until the clients know. */
   readonly drain: () => void
+  /** Refuses requests that are not complete: the end of a stop is near. */
+  readonly lastCall: () => void
   readonly cutOff: () => void
 }
 
@@ -145,7 +149,7 @@ export const make = Effect.fnUntraced(function* (
     socket.on("close", () => handedOver.delete(socket))
     http2?.accept(socket)
     // The connection was accepted before the stop, and its protocol became known only now.
-    if (quiet !== undefined) http2?.drain()
+    if (quiet !== undefined) http2?.leave()
   })
   HalfClosed.allow(server)
   server.maxConnections = maxConnections
@@ -184,7 +188,7 @@ export const make = Effect.fnUntraced(function* (
         const last = connection.responses.at(-1)
         if (last !== undefined) closeAfter(last, connection)
       }
-      http2?.drain()
+      http2?.leave()
     }
     yield* Effect.acquireRelease(
       Effect.sync(() => leaving.addEventListener("abort", leave, { once: true })),
@@ -208,6 +212,7 @@ export const make = Effect.fnUntraced(function* (
       const lastCall = Timer.start(
         () => {
           isLastCall = true
+          http2?.lastCall()
           for (const { responses } of open.values()) for (const response of responses) response.shouldKeepAlive = false
         },
         stopTimeoutMillis - Math.min(lastCallMillis, stopTimeoutMillis / 2),
