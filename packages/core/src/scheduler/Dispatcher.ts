@@ -7,7 +7,7 @@
  *     ▲           └─ a batch waits for more ─► alarm ─┐                      │ settled
  *     └───────────────────────────────────────────────┴──────────────────────┘
  */
-import { Clock, Context, Effect, Latch, type Scheduler } from "effect"
+import { Effect, Latch, type Scheduler } from "effect"
 import type { Alarm } from "./Alarm.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
 import type { Load, Pool } from "./Pool.ts"
@@ -29,24 +29,26 @@ export interface DispatcherOptions {
 }
 
 /**
- * Maximum delay of alarms, in nanoseconds. The rest of a queue delay is waited for in turns of the event loop, without
- * sleeping.
+ * The longest time, in nanoseconds, that passes in turns of the event loop instead of a timer's sleep. Timers count
+ * whole milliseconds: a sleep would make a delay of 0.1 ms ten times as long.
  */
-const lateness = 2e6
+const shortest = 0.25e6
 
 export class Dispatcher {
   readonly #options: DispatcherOptions
   readonly #alarm: Alarm
-  /** Time of any clock but the system's passes as its owner likes, and its alarms come in time. */
-  readonly #isLate: boolean
+  /** When the alarm rings, in monotonic nanoseconds; undefined if it is not set. */
+  #alarmAt: number | undefined
   readonly #running = new Set<RunningBatch>()
   readonly #ended = Latch.makeUnsafe(true)
   #isAwake = false
 
   constructor(options: DispatcherOptions) {
     this.#options = options
-    this.#alarm = options.alarms.alarm(this.wake)
-    this.#isLate = options.alarms.clock === Context.get(Context.empty(), Clock.Clock)
+    this.#alarm = options.alarms.alarm(() => {
+      this.#alarmAt = undefined
+      this.wake()
+    })
     options.pool.watch(this.wake, () => this.#turn())
   }
 
@@ -120,7 +122,7 @@ export class Dispatcher {
     const now = batches.nanos()
     const decision = this.#decide(load, now)
     if (decision === undefined) return false
-    if (decision._tag === "Wait") this.#wait(decision.until - now)
+    if (decision._tag === "Wait") this.#wait(decision.until, now)
     if (decision._tag !== "Take") return false
     this.#start(load, decision.requests, now)
     return !this.#isAwake
@@ -149,14 +151,18 @@ export class Dispatcher {
       this.#start(load, decision.requests, now)
       return !this.#isAwake
     }
-    if (until !== Infinity) this.#wait(until - now)
+    if (until !== Infinity) this.#wait(until, now)
     return false
   }
 
-  #wait(nanos: number): void {
-    if (!this.#isLate) this.#alarm.set(nanos / 1e6)
-    else if (nanos > lateness) this.#alarm.set((nanos - lateness) / 1e6)
-    else this.wake()
+  /** Wakes up at this time, or less than one tick of the timers later. */
+  #wait(until: number, now: number): void {
+    const { tick } = this.#options.alarms
+    if (tick > 0 && until - now <= shortest) return this.wake()
+    if (this.#alarmAt === until) return
+    this.#alarmAt = until
+    const millis = (until - now) / 1e6
+    this.#alarm.set(tick > 0 ? Math.ceil(millis / tick) * tick : millis)
   }
 
   #start(load: Load, requests: ReadonlyArray<QueuedRequest>, now: number): void {

@@ -3,10 +3,12 @@
  * clock's; an instance runs each batch until the test lets it go.
  */
 import { expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Logger, Result, Scope } from "effect"
+import { Clock, Duration, Effect, Exit, Fiber, Logger, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
 import { noParameters, type Response } from "../request/Request.ts"
+import { TimerTick } from "./AlarmClock.ts"
+import type { QueueHooks } from "./Scheduler.ts"
 import { harness, request } from "./Scheduler.fixture.ts"
 
 const rowsOf = (response: Response) => response.outputs[0]?.shape
@@ -117,7 +119,96 @@ it.effect("2=>1+timeout: after the delay a batch goes with what there is", () =>
   }),
 )
 
-it.live("2=>1+timeout below a millisecond: a delay is not rounded up to what timers can do", () =>
+/** Makes a scheduler whose timers count whole milliseconds of the test clock, and ring this much earlier. */
+const coarse = <A, E, R>(scheduler: Effect.Effect<A, E, R>, early = 0) =>
+  Effect.clockWith((clock) =>
+    scheduler.pipe(
+      Effect.provideService(TimerTick, 1),
+      Effect.provideService(Clock.Clock, {
+        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
+        currentTimeMillis: clock.currentTimeMillis,
+        currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+        currentTimeNanos: clock.currentTimeNanos,
+        monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+        monotonicTimeNanos: clock.monotonicTimeNanos,
+        sleep: (duration) => clock.sleep(Duration.millis(Math.trunc(Duration.toMillis(duration)) - early)),
+      }),
+    ),
+  )
+
+it.effect("2=>1+timeout, by timers of whole milliseconds: a delay ends less than one later, never earlier", () =>
+  Effect.gen(function* () {
+    const { send, settle, sizes } = yield* coarse(harness({ maxQueueDelay: 2.3e6 }))
+    yield* send(1)
+    yield* settle
+    yield* TestClock.adjust("2900 micros")
+    expect(sizes()).toEqual([])
+    yield* TestClock.adjust("100 micros")
+    expect(sizes()).toEqual(["1"])
+  }),
+)
+
+it.effect("2=>1+timeout, by a timer that rings early: the rest of the delay is waited for", () =>
+  Effect.gen(function* () {
+    const { send, settle, sizes } = yield* coarse(harness({ maxQueueDelay: 2e6 }), 0.4)
+    yield* send(1)
+    yield* settle
+    yield* TestClock.adjust("1600 micros")
+    expect(sizes()).toEqual([])
+    // The next timer of a millisecond rings after 0.6.
+    yield* TestClock.adjust("500 micros")
+    expect(sizes()).toEqual([])
+    yield* TestClock.adjust("100 micros")
+    expect(sizes()).toEqual(["1"])
+  }),
+)
+
+/** A queue that counts how often it is asked for a batch. */
+const countingQueue = () => {
+  const count = { decisions: 0 }
+  const makeQueue = ({ makeDefault }: QueueHooks) => {
+    const queue = makeDefault()
+    const decide = queue.decide.bind(queue)
+    queue.decide = (...args) => {
+      count.decisions += 1
+      return decide(...args)
+    }
+    return queue
+  }
+  return { count, makeQueue }
+}
+
+it.effect("2=>1+timeout: waiting takes no turns of the event loop", () =>
+  Effect.gen(function* () {
+    const { count, makeQueue } = countingQueue()
+    const { send, settle, sizes } = yield* coarse(harness({ maxQueueDelay: 2e6, makeQueue }))
+    yield* send(1)
+    yield* settle
+    const { decisions } = count
+    for (const _ of Array(100)) yield* settle
+    yield* TestClock.adjust("1900 micros")
+    for (const _ of Array(100)) yield* settle
+    expect(count.decisions).toBe(decisions)
+    yield* TestClock.adjust("100 micros")
+    expect(sizes()).toEqual(["1"])
+  }),
+)
+
+it.effect("1+1=>2+timeout: a request that joins a waiting batch does not prolong its delay", () =>
+  Effect.gen(function* () {
+    const { send, settle, sizes } = yield* coarse(harness({ maxQueueDelay: 4e6 }))
+    yield* send(1)
+    yield* settle
+    yield* TestClock.adjust("3 millis")
+    yield* send(1)
+    yield* settle
+    expect(sizes()).toEqual([])
+    yield* TestClock.adjust("1 millis")
+    expect(sizes()).toEqual(["1+1"])
+  }),
+)
+
+it.live("2=>1+timeout below a quarter of a millisecond: a delay is not rounded up to what timers can do", () =>
   Effect.gen(function* () {
     const outcomes = [Result.succeed({ outputs: [], parameters: noParameters })]
     const { send } = yield* harness({
