@@ -20,15 +20,19 @@ import { Catalogue } from "./catalogue/Catalogue.ts"
 import * as AbandonedDirectories from "./directory/AbandonedDirectories.ts"
 import type { LoadFailure } from "./directory/LoadFailure.ts"
 import * as ModelName from "./directory/ModelName.ts"
+import * as Repositories from "./mirror/Repositories.ts"
+import type { StorageOptions } from "./mirror/StorageOptions.ts"
 import type { PythonOptions } from "./plan/PythonServer.ts"
 
+export type { StorageOptions } from "./mirror/StorageOptions.ts"
 export type { PythonOptions } from "./plan/PythonServer.ts"
 
 /** Directories of models, and how their models are loaded. */
 export interface Options {
   /**
-   * Directories to serve, with a subdirectory for each model. A name that two directories have is loaded from neither,
-   * unless `namespaces` is set.
+   * Directories to serve, with a subdirectory for each model: paths, or URLs of object storage (`s3://`, `gs://`,
+   * `as://`) or of a model on Hugging Face (`hf://`). A name that two directories have is loaded from neither, unless
+   * `namespaces` is set.
    */
   readonly directories: readonly [string, ...ReadonlyArray<string>]
   /**
@@ -62,6 +66,8 @@ export interface Options {
    * of their own directory. Requests for a name that several loaded models have are refused. Default false.
    */
   readonly namespaces?: boolean
+  /** Settings of repositories in object storage. */
+  readonly storage?: StorageOptions
   /** Settings of models in Python. */
   readonly python?: PythonOptions
   /**
@@ -95,7 +101,9 @@ export const open = (options: Options): Open => {
       const { store } = server
       yield* Effect.forkScoped(AbandonedDirectories.remove(tmpdir()))
       const inCode = new Set(store.models.map(({ description }) => description.name))
-      const catalogue = new Catalogue(options, server, yield* Scope.Scope)
+      const opened = yield* Effect.result(Repositories.open(options.directories, options.singleModel, options.storage))
+      if (Result.isFailure(opened)) return yield* new RepositoryError({ message: opened.failure.message })
+      const catalogue = new Catalogue(opened.success, options, server, yield* Scope.Scope)
       yield* Effect.acquireRelease(
         Effect.sync(() => store.onChange(catalogue.review)),
         (stop) => Effect.sync(stop),
@@ -103,7 +111,7 @@ export const open = (options: Options): Open => {
       if (control === "explicit") {
         catalogue.control = yield* controlOf(catalogue, (name) => (inCode.has(name) ? store.versions(name) : []))
       }
-      const scanned = yield* Effect.result(catalogue.scan)
+      const scanned = yield* Effect.result(Effect.andThen(catalogue.refresh, catalogue.scan))
       if (Result.isFailure(scanned)) {
         const { message } = scanned.failure
         if (exitOnError) return yield* new RepositoryError({ message })
@@ -112,7 +120,7 @@ export const open = (options: Options): Open => {
       }
       const found = scanned.success
       const isAll = control !== "explicit" || (startModels.length === 1 && startModels[0] === "*")
-      const opened: OpenRepository = {
+      const repository: OpenRepository = {
         begin: Effect.gen(function* () {
           const names = isAll ? [...found.keys()] : yield* named(catalogue, startModels)
           const problems = yield* loadAll(catalogue, names)
@@ -123,14 +131,14 @@ export const open = (options: Options): Open => {
           const interval = Duration.fromInputUnsafe(options.pollInterval ?? "15 seconds")
           if (control === "poll" && Duration.isPositive(interval)) yield* poll(catalogue, interval)
         }),
-        refresh: control === "explicit" ? Effect.ignore(catalogue.scan) : Effect.void,
+        refresh: control === "explicit" ? Effect.ignore(catalogue.scanForIndex) : Effect.void,
         index: () => catalogue.index(control === "explicit"),
         isLive: () => true,
         isReady: () => catalogue.isReady(),
         mode: control,
         control: catalogue.control,
       }
-      return opened
+      return repository
     })
 }
 
@@ -212,7 +220,9 @@ const loadNamed = Effect.fn("Repository.load")(function* (
   name: string,
   overrides: LoadOverrides,
 ) {
-  const ids = yield* Effect.mapError(catalogue.ids(name), (error) => refused(name, error))
+  const ids = yield* Effect.mapError(Effect.andThen(catalogue.refresh, catalogue.ids(name)), (error) =>
+    refused(name, error),
+  )
   if (ids.length > 1 && overrides.files.size > 0) {
     const message = `There are ${ids.length} identifiers of model '${name}', the files are of one of them`
     return yield* new InvalidRequest({ message })

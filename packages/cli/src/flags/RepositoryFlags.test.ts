@@ -55,6 +55,10 @@ it.effect.each([
     "--model-repository=/a --backend-config=python,thread-pool-size=8 --backend-config=python,inherited-variables=A,B_*",
     { python: { callThreads: 8, inheritEnv: ["A", "B_*"] } },
   ],
+  [
+    "--model-repository=s3://bucket/models --model-repository=/a --model-cache-directory=/c --model-cache-size=1000",
+    { directories: ["s3://bucket/models", "/a"], storage: { cacheDirectory: "/c", maxCacheBytes: 1000 } },
+  ],
   ["--exit-on-error=false", undefined],
 ] as const)("%s", ([line, expected]) =>
   Effect.gen(function* () {
@@ -74,13 +78,11 @@ it.effect.each([
     "--model-repository=/a --model-control-mode=explicit --load-model=* --load-model=m",
     "Wildcard model name '*' must be the ONLY startup model if specified at all.",
   ],
-  ...["s3://bucket/models", "gs://bucket", "as://account/container"].map(
-    (url) =>
-      [
-        `--model-repository=${url}`,
-        `--model-repository=${url} is a URL, expected a directory: cloud storage is not supported`,
-      ] as const,
-  ),
+  ["--model-repository=s3://", "No bucket name found in path: s3://"],
+  ["--model-repository=s3://Bucket/models", "Invalid bucket name: 'Bucket'"],
+  ["--model-repository=as://account", "Invalid azure storage path: as://account"],
+  ["--model-repository=as://account?sig=secret", '"as://account?…"'],
+  ["--model-repository=ftp://host/models", "'ftp://' is not supported"],
   ["--backend-config=onnxruntime,default-max-batchsize=4", "Expected: onnxruntime,default-max-batch-size=4"],
   ["--backend-config=python", "Expected: python,thread-pool-size=32"],
   ["--backend-config=python,thread-pool-size=0", "Expected: an integer from 1 to 10000"],

@@ -1,8 +1,9 @@
 /**
- * Flags of the model repository: its directories, and which models are loaded when. Without a directory, only the
+ * Flags of the model repository: its directories and URLs, and which models are loaded when. Without any, only the
  * models of the module are served.
  */
 import type { Repository } from "@nereid/repository"
+import * as StorageUrl from "@nereid/repository/internal/storage/store/StorageUrl"
 import { Effect, Result } from "effect"
 import { CliError, type Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
@@ -66,11 +67,26 @@ export const flags = {
   directories: FlagKind.collected(
     "model-repository",
     {
-      takes: "path",
-      description: "Model repository: a directory with one subdirectory per model; repeatable",
+      takes: "path|url",
+      description:
+        "Model repository: a directory with one subdirectory per model, or its URL (s3://, gs://, as://, hf://); repeatable",
       aliases: ["model-store"],
+      // A signature follows the question mark.
+      display: (value) => value.replace(/\?.*/s, "?…"),
     },
-    Result.succeed,
+    (text) => (StorageUrl.isUrl(text) ? Result.map(StorageUrl.parse(text), () => text) : Result.succeed(text)),
+  ),
+  cacheDirectory: FlagKind.text(
+    "model-cache-directory",
+    "path",
+    "Directory that keeps the files of repositories in object storage between starts",
+    "~/.cache/nereid/models",
+  ),
+  cacheSize: FlagKind.integer(
+    "model-cache-size",
+    "Maximum size of the files in the model cache, in bytes",
+    64 * 2 ** 30,
+    { minimum: 1 },
   ),
   singleModel: FlagKind.text(
     "single-model",
@@ -162,10 +178,6 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
       ? Effect.undefined
       : refuse(`${useless} requires --model-repository: the models of a module are always loaded at start`)
   }
-  const cloud = directories.find((directory) => /^[a-z0-9]+:\/\//i.test(directory))
-  if (cloud !== undefined) {
-    return refuse(`--model-repository=${cloud} is a URL, expected a directory: cloud storage is not supported`)
-  }
   return Effect.succeed({
     directories: [first, ...others],
     control,
@@ -179,5 +191,9 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
     partialModelLoad: values.partialModelLoad,
     namespaces: values.namespaces,
     exitOnError: values.exitOnError,
+    storage: {
+      maxCacheBytes: values.cacheSize,
+      ...(values.cacheDirectory === undefined ? {} : { cacheDirectory: values.cacheDirectory }),
+    },
   })
 }

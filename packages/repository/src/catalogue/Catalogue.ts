@@ -2,18 +2,23 @@
  * Catalogue of the models in the repository's directories: their paths, whether they may be loaded, and changes since
  * the last scan. Repository.ts decides when to load them.
  */
-import { Duration, Effect, Result, type Scope } from "effect"
+import { Clock, Duration, Effect, Result, type Scope } from "effect"
 import { identity } from "effect/Function"
-import { join, resolve } from "node:path"
 import { InvalidRequest, ModelNotFound, Unavailable } from "@nereid/core/Errors"
 import { Lifecycle } from "@nereid/core/internal/lifecycle/Lifecycle"
 import type { Control, LoadOverrides, RepositoryServer } from "@nereid/core/internal/lifecycle/ModelRepository"
 import type { IndexEntry, ModelStore, ResolveName } from "@nereid/core/internal/lifecycle/ModelStore"
+import type { ModelVersionPolicy } from "@nereid/protocol/model_config"
+import * as ConfigJson from "../config/ConfigJson.ts"
+import * as ConfigText from "../config/ConfigText.ts"
 import * as Gpus from "../config/Gpus.ts"
+import * as VersionPolicy from "../config/VersionPolicy.ts"
 import { type LoadFailure, refuse, unreadable } from "../directory/LoadFailure.ts"
 import * as ModelDirectory from "../directory/ModelDirectory.ts"
 import * as ModelId from "../directory/ModelId.ts"
 import * as ModelName from "../directory/ModelName.ts"
+import type { OverrideDirectory } from "../directory/OverrideDirectory.ts"
+import type { OpenedModel, RepositoryDirectory } from "../directory/RepositoryDirectory.ts"
 import * as ModelPlan from "../plan/ModelPlan.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
 import type { PythonOptions } from "../plan/PythonServer.ts"
@@ -23,14 +28,12 @@ import type { CompletePython } from "../plan/VersionPlan.ts"
 import { type ModelSource, StoredModel } from "./StoredModel.ts"
 
 export interface CatalogueOptions {
-  readonly directories: ReadonlyArray<string>
   readonly configName?: string
   readonly autoComplete?: boolean
   readonly defaultMaxBatchSize?: number
   readonly idleTimeout?: Duration.Input
   readonly partialModelLoad?: boolean
   readonly namespaces?: boolean
-  readonly singleModel?: string
   readonly python?: PythonOptions
 }
 
@@ -44,16 +47,16 @@ interface Changes {
   readonly gone: ReadonlyArray<string>
 }
 
+/** Milliseconds for which an index shows what repositories that are not on disk had. */
+const maxIndexAge = 2_000
+
 export class Catalogue implements LoadedCatalogue {
   readonly #options: CatalogueOptions
-  /** A directory that is given twice counts once. */
-  readonly #directories: ReadonlySet<string>
+  readonly #directories: ReadonlyArray<RepositoryDirectory>
   readonly #store: ModelStore
   readonly #lifecycle: Lifecycle
   /** Names of models in code. */
   readonly #codeModels: ReadonlySet<string>
-  /** Directories of `#directories` that are models themselves, by the last scan. */
-  readonly #singles = new Set<string>()
   readonly #gpus = Gpus.numbers()
   /** By id. */
   readonly #models = new Map<string, StoredModel>()
@@ -70,12 +73,19 @@ export class Catalogue implements LoadedCatalogue {
   control: Control | undefined
   /** The directories of the last scan. */
   #found: FoundDirectories | undefined
+  /** Time of the last refresh, in milliseconds since 1970. */
+  #refreshedAt = -Infinity
 
   /** Loaded models live at most as long as the scope. */
-  constructor(options: CatalogueOptions, { store, lock }: RepositoryServer, scope: Scope.Scope) {
+  constructor(
+    directories: ReadonlyArray<RepositoryDirectory>,
+    options: CatalogueOptions,
+    { store, lock }: RepositoryServer,
+    scope: Scope.Scope,
+  ) {
+    this.#directories = directories
     this.#options = options
     this.#completePython = CompletedConfig.make(options.python ?? {})
-    this.#directories = new Set(options.directories.map((directory) => resolve(directory)))
     this.#store = store
     this.#lifecycle = new Lifecycle(scope, lock)
     this.#codeModels = new Set(store.models.map(({ description }) => description.name))
@@ -99,16 +109,31 @@ export class Catalogue implements LoadedCatalogue {
     return [...this.#models.values()].every((model) => model.isReady())
   }
 
-  /** The directories of each model that there is now. */
+  /** Looks at the repositories that are not on disk. A scan sees what they had at the last look. */
+  get refresh(): Effect.Effect<void, LoadFailure> {
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      this.#refreshedAt = now
+      return Effect.forEach(this.#directories, ({ refresh }) => refresh, { concurrency: "unbounded", discard: true })
+    })
+  }
+
+  /** Scans for an index. Indexes may be requested often, so that a look at the repositories serves all for some time. */
+  get scanForIndex(): Effect.Effect<FoundDirectories, LoadFailure> {
+    return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      now - this.#refreshedAt < maxIndexAge ? this.scan : Effect.andThen(this.refresh, this.scan),
+    )
+  }
+
+  /** The repositories of each model that there is now. */
   get scan(): Effect.Effect<FoundDirectories, LoadFailure> {
     return Effect.gen({ self: this }, function* () {
-      const found = new Map<string, Array<string>>()
+      const found = new Map<string, Array<RepositoryDirectory>>()
       for (const directory of this.#directories) {
-        for (const name of yield* this.#namesIn(directory)) {
-          const identity = ModelId.make(name, this.#options.namespaces === true ? directory : undefined)
-          const paths = found.get(identity.id) ?? []
-          found.set(identity.id, paths)
-          paths.push(this.#singles.has(directory) ? directory : join(directory, name))
+        for (const name of yield* directory.names) {
+          const identity = ModelId.make(name, this.#options.namespaces === true ? directory.path : undefined)
+          const directories = found.get(identity.id) ?? []
+          found.set(identity.id, directories)
+          directories.push(directory)
           this.#add(identity)
         }
       }
@@ -119,10 +144,11 @@ export class Catalogue implements LoadedCatalogue {
 
   get changes(): Effect.Effect<Changes, LoadFailure> {
     return Effect.gen({ self: this }, function* () {
+      yield* this.refresh
       const found = yield* this.scan
       const changed: Array<string> = []
-      for (const [name, paths] of found) {
-        if ((yield* stampOf(paths)) !== this.#stamps.get(name)) changed.push(name)
+      for (const [id, directories] of found) {
+        if ((yield* this.#stampOf(id, directories)) !== this.#stamps.get(id)) changed.push(id)
       }
       return {
         changed,
@@ -207,24 +233,28 @@ export class Catalogue implements LoadedCatalogue {
 
   source(
     id: string,
-    paths: ReadonlyArray<string>,
+    found: ReadonlyArray<RepositoryDirectory> | OverrideDirectory,
     config: string | undefined,
-    isForeign: boolean,
-  ): Effect.Effect<ModelSource> {
+  ): Effect.Effect<ModelSource, never, Scope.Scope> {
     const { configName, autoComplete = true, defaultMaxBatchSize = 4, idleTimeout = 0 } = this.#options
-    const [path, other] = paths
+    const [directory, other] = "path" in found ? [] : found
     const { name } = this.model(id).identity
-    const read = this.#singles.has(path ?? "") ? ModelDirectory.readSingle : ModelDirectory.read
     const problem = this.#codeModels.has(name)
       ? "a model of this name is also defined in code"
       : other === undefined
         ? ModelName.problem(name)
         : "model appears in two or more repositories"
-    const directory = Effect.mapError(Effect.andThen(refuse(problem), read(name, path ?? "", configName)), unreadable)
-    return Effect.map(Effect.result(directory), (read) => {
-      const plan = Effect.flatMap(Effect.fromResult(read), (found) =>
+    const wanted = (text: string | undefined, available: ReadonlyArray<number>) =>
+      VersionPolicy.chosen(versionPolicyOf(config, text), available)
+    const read: Effect.Effect<OpenedModel, LoadFailure, Scope.Scope> =
+      "path" in found
+        ? Effect.map(ModelDirectory.read(name, found.path, configName), (read) => ({ ...found, directory: read }))
+        : (directory?.open(name, { configName, wanted }) ?? Effect.die("A model has no repository. This is a bug."))
+    const opening = Effect.mapError(Effect.andThen(refuse(problem), read), unreadable)
+    return Effect.map(Effect.result(opening), (opened) => {
+      const plan = Effect.flatMap(Effect.fromResult(opened), ({ directory }) =>
         ModelPlan.make(
-          found,
+          directory,
           {
             autoComplete,
             defaultMaxBatchSize,
@@ -232,22 +262,19 @@ export class Catalogue implements LoadedCatalogue {
             gpus: this.#gpus,
             completePython: this.#completePython,
           },
-          config === undefined ? undefined : { config, isForeign },
+          config === undefined ? undefined : { config, isForeign: "path" in found },
         ),
       )
-      return {
-        versions: read._tag === "Success" ? [...read.success.versions.keys()] : [],
-        plan,
-        hold: Effect.void,
-        shown: identity,
-      }
+      if (Result.isFailure(opened)) return { versions: [], plan, hold: Effect.void, shown: identity }
+      const { directory, hold, shown } = opened.success
+      return { versions: [...directory.versions.keys()], plan, hold, shown }
     })
   }
 
-  stamp(name: string, paths: ReadonlyArray<string>): Effect.Effect<string | undefined> {
-    return Effect.map(stampOf(paths), (stamp) => {
-      this.#stamps.set(name, stamp)
-      const override = this.#overrides.get(name)
+  stamp(id: string, directories: ReadonlyArray<RepositoryDirectory>): Effect.Effect<string | undefined> {
+    return Effect.map(this.#stampOf(id, directories), (stamp) => {
+      this.#stamps.set(id, stamp)
+      const override = this.#overrides.get(id)
       return override?.stamp === stamp ? override.config : undefined
     })
   }
@@ -257,15 +284,12 @@ export class Catalogue implements LoadedCatalogue {
     else this.#overrides.set(name, { config, stamp: this.#stamps.get(name) })
   }
 
-  /** Names of the models in a repository, which may be a model itself. */
-  #namesIn(directory: string): Effect.Effect<ReadonlyArray<string>, LoadFailure> {
-    const { singleModel } = this.#options
-    if (singleModel === undefined) return ModelDirectory.models(directory)
-    return Effect.flatMap(ModelDirectory.isSingle(directory), (isSingle) => {
-      if (isSingle) this.#singles.add(directory)
-      else this.#singles.delete(directory)
-      return isSingle ? Effect.succeed([singleModel]) : ModelDirectory.models(directory)
-    })
+  #stampOf(id: string, directories: ReadonlyArray<RepositoryDirectory>): Effect.Effect<string> {
+    const { name } = this.model(id).identity
+    return Effect.map(
+      Effect.forEach(directories, (directory) => directory.stamp(name)),
+      (stamps) => stamps.join("\n"),
+    )
   }
 
   #add(identity: ModelId.ModelId): StoredModel {
@@ -344,9 +368,11 @@ export class Catalogue implements LoadedCatalogue {
 const notExplicit = () =>
   new Unavailable({ message: "explicit model load / unload is not allowed if polling is enabled" })
 
-/** Stamp of the directories. An unreadable directory is an error of its model only. */
-const stampOf = (paths: ReadonlyArray<string>): Effect.Effect<string> =>
-  Effect.forEach(paths, ModelDirectory.stamp).pipe(
-    Effect.map((stamps) => stamps.join("\n")),
-    Effect.catch(({ message }) => Effect.succeed(message)),
-  )
+/** The version policy of a configuration: of a load request, or else the text in the directory. */
+const versionPolicyOf = (config: string | undefined, text: string | undefined): ModelVersionPolicy | undefined => {
+  if (config !== undefined) {
+    return Result.getOrUndefined(Result.try({ try: () => ConfigJson.parse(config), catch: () => "wrong" }))
+      ?.versionPolicy
+  }
+  return text === undefined ? undefined : Result.getOrUndefined(ConfigText.parse(text))?.versionPolicy
+}

@@ -14,6 +14,7 @@ import type { LoadOverrides } from "@nereid/core/internal/lifecycle/ModelReposit
 import * as EnsembleConfig from "../config/EnsembleConfig.ts"
 import { failure, type LoadFailure, unreadable } from "../directory/LoadFailure.ts"
 import * as OverrideDirectory from "../directory/OverrideDirectory.ts"
+import type { RepositoryDirectory } from "../directory/RepositoryDirectory.ts"
 import * as LoadOrder from "./LoadOrder.ts"
 import type { ModelSource, StoredModel } from "./StoredModel.ts"
 
@@ -29,12 +30,12 @@ interface PreparedModel {
   readonly loaded: Effect.Effect<void>
 }
 
-/** The directories of each model, by its id. */
-export type FoundDirectories = ReadonlyMap<string, ReadonlyArray<string>>
+/** The repositories of each model, by its id. */
+export type FoundDirectories = ReadonlyMap<string, ReadonlyArray<RepositoryDirectory>>
 
 /** Part of the catalogue that a load uses. */
 export interface LoadedCatalogue {
-  /** The directories of each model that there is now. */
+  /** The repositories of each model that there is now. */
   readonly scan: Effect.Effect<FoundDirectories, LoadFailure>
   readonly model: (name: string) => StoredModel
   /** Id of the model that has this name in the configuration of the model with this id. */
@@ -45,18 +46,19 @@ export interface LoadedCatalogue {
   readonly isServed: (name: string) => boolean
   /** Records that the model was requested by its name. */
   readonly markRequested: (name: string) => void
-  /** Returns the source of a model. `isForeign`: its files come from a client. */
+  /**
+   * Returns the source of a model, from its repositories, or from the files of a client. `config`: of a load request.
+   */
   readonly source: (
     name: string,
-    paths: ReadonlyArray<string>,
+    found: ReadonlyArray<RepositoryDirectory> | OverrideDirectory.OverrideDirectory,
     config: string | undefined,
-    isForeign: boolean,
-  ) => Effect.Effect<ModelSource>
+  ) => Effect.Effect<ModelSource, never, Scope.Scope>
   /**
    * Remembers its directories as they are now, and returns the configuration of an earlier load request that still
    * applies to them.
    */
-  readonly stamp: (name: string, paths: ReadonlyArray<string>) => Effect.Effect<string | undefined>
+  readonly stamp: (name: string, found: ReadonlyArray<RepositoryDirectory>) => Effect.Effect<string | undefined>
   /**
    * Records that the model is loaded: with the configuration of a request, which later plain loads keep until the
    * directory changes, or without one.
@@ -185,7 +187,7 @@ export class LoadTask {
   /** Reads everything to load once, before the first load. */
   #prepare(
     name: string,
-    found: ReadonlyArray<string>,
+    found: ReadonlyArray<RepositoryDirectory>,
     overrides: LoadOverrides,
   ): Effect.Effect<PreparedModel, LoadFailure | ExecutionFailed, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
@@ -201,10 +203,8 @@ export class LoadTask {
       const override = hasFiles
         ? yield* Effect.mapError(OverrideDirectory.make(name, overrides.files), unreadable)
         : undefined
-      const paths = override === undefined ? found : [override.path]
       const config = overrides.config ?? kept
-      const read = yield* this.#catalogue.source(name, paths, config, hasFiles)
-      const source = override === undefined ? read : { ...read, hold: override.hold, shown: override.shown }
+      const source = yield* this.#catalogue.source(name, override ?? found, config)
       const plan = yield* Effect.result(source.plan)
       const loaded = Effect.sync(() => this.#catalogue.keepOverride(name, hasFiles ? undefined : config))
       return {

@@ -31,6 +31,8 @@ export interface ModelDirectory {
   readonly versions: ReadonlyMap<number, Result.Result<ReadonlySet<string>, LoadFailure>>
   /** Directory with the files of a version. */
   readonly folderOf: (version: number) => string
+  /** Changes with any file of a version. */
+  readonly stampOf: (version: number) => Effect.Effect<string>
   /** Directories that are neither versions nor known directories of a model. */
   readonly unknown: ReadonlyArray<string>
   /** Changes with any file that belongs to no version, apart from configurations. */
@@ -38,7 +40,7 @@ export interface ModelDirectory {
 }
 
 /** Directories of a model that hold no version. */
-const known = new Set(["configs", "warmup", "initial_state", "__pycache__"])
+export const known: ReadonlySet<string> = new Set(["configs", "warmup", "initial_state", "__pycache__"])
 
 /** `configName`: of a configuration that is taken where the model has it. */
 export const read = Effect.fnUntraced(function* (name: string, path: string, configName?: string) {
@@ -58,7 +60,8 @@ export const read = Effect.fnUntraced(function* (name: string, path: string, con
   }
   const files = stamped.split("\n").filter(isOfModel).join("\n")
   const folderOf = (version: number) => join(path, String(version))
-  return { name, path, config, versions, folderOf, unknown, stamp: files } satisfies ModelDirectory
+  const stampOf = (version: number) => folderStamp(folderOf(version))
+  return { name, path, config, versions, folderOf, stampOf, unknown, stamp: files } satisfies ModelDirectory
 })
 
 /** Whether a repository is itself the directory of a model. */
@@ -81,7 +84,7 @@ export const readSingle = Effect.fnUntraced(function* (
   if (directory.versions.size > 0) return directory
   const files = yield* names(path)
   const versions: ModelDirectory["versions"] = new Map([[1, Result.succeed(files)]])
-  const bare = { ...directory, versions, folderOf: () => path, stamp: "" }
+  const bare = { ...directory, versions, folderOf: () => path, stampOf: () => folderStamp(path), stamp: "" }
   const { config } = directory
   if (Result.isFailure(config) || config.success !== undefined || files.has("model.onnx")) return bare
   const [file, ...others] = [...files].filter((entry) => entry.endsWith(".onnx"))
@@ -93,7 +96,7 @@ export const readSingle = Effect.fnUntraced(function* (
   return { ...bare, config: Result.succeed({ file: join(path, configFile), text }) }
 })
 
-const configFile = "config.pbtxt"
+export const configFile = "config.pbtxt"
 
 /** Returns the names of the files of all versions that are readable. */
 export const fileNames = ({ versions }: ModelDirectory): ReadonlySet<string> =>
@@ -136,6 +139,9 @@ export const contents = (path: string, maxBytes: number) =>
 export const stamp = (path: string): Effect.Effect<string, LoadFailure> =>
   Effect.mapError(Files.stamp(path), unreadable(path))
 
+const folderStamp = (path: string): Effect.Effect<string> =>
+  Effect.catch(stamp(path), ({ message }) => Effect.succeed(message))
+
 /** Directories, links to directories, and links that lead nowhere. */
 const directories = Effect.fnUntraced(function* (path: string) {
   const entries = yield* Effect.mapError(Files.list(path), unreadable(path))
@@ -161,7 +167,7 @@ const names = (path: string): Effect.Effect<ReadonlySet<string>, LoadFailure> =>
   )
 
 /** Maximum bytes of a configuration; real ones have a few thousand. */
-const maxFileBytes = 4 * 1024 * 1024
+export const maxConfigBytes = 4 * 1024 * 1024
 
 /** Maximum bytes of a file with labels, one per line. */
 const maxLabelBytes = 64 * 1024 * 1024
@@ -172,7 +178,7 @@ const configOf = Effect.fnUntraced(function* (path: string, configName: string |
 })
 
 const textOf = Effect.fnUntraced(function* (file: string): Effect.fn.Return<ConfigFile | undefined, LoadFailure> {
-  const read = yield* Effect.result(Files.read(file, maxFileBytes))
+  const read = yield* Effect.result(Files.read(file, maxConfigBytes))
   if (Result.isFailure(read)) {
     return isAbsent(read.failure) ? undefined : yield* unreadable(file)(read.failure)
   }

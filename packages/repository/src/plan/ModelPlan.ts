@@ -64,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
   const versions = yield* Effect.forEach(
     numbers,
     Effect.fnUntraced(function* (version) {
-      const files = yield* filesOf(version, directory.folderOf(version), identified)
+      const files = yield* filesOf(version, directory, identified)
       const names = directory.versions.get(version) ?? Result.succeed(new Set<string>())
       const plan = yield* Effect.result(VersionPlan.make(files, names, path, identified, options))
       return { ...files, plan } satisfies PlannedVersion
@@ -118,16 +118,13 @@ export const checked = Effect.fnUntraced(function* (
 /** Returns the files of a version. Models without a model file, such as ensembles, have only a directory. */
 const filesOf = Effect.fnUntraced(function* (
   version: number,
-  folder: string,
+  directory: ModelDirectory.ModelDirectory,
   { platform, defaultModelFilename }: ModelConfig,
 ): Effect.fn.Return<VersionPlan.VersionFiles, LoadFailure> {
+  const folder = directory.folderOf(version)
   if (platform === "ensemble") return { version, file: folder, stamp: "" }
   const file = defaultModelFilename === "" ? folder : yield* ModelDirectory.below(folder, defaultModelFilename)
-  return {
-    version,
-    file,
-    stamp: yield* Effect.catch(ModelDirectory.stamp(folder), ({ message }) => Effect.succeed(message)),
-  }
+  return { version, file, stamp: `${defaultModelFilename}\n${yield* directory.stampOf(version)}` }
 })
 
 /** Whether both plans load the same model. */
@@ -145,7 +142,7 @@ export const hasSameInstances = ({ config: one }: ModelPlan, { config: other }: 
   equals(ModelConfigSchema, one, { ...one, instanceGroup: other.instanceGroup })
 
 export const isSameVersion = (one: PlannedVersion, other: PlannedVersion | undefined): boolean =>
-  one.version === other?.version && one.file === other.file && one.stamp === other.stamp
+  one.version === other?.version && one.stamp === other.stamp
 
 /**
  * Replaces the settings that do not affect how a version is loaded, version policy and instance groups, by those of

@@ -40,7 +40,7 @@ export interface VersionFiles {
   readonly version: number
   /** The model file; the directory of a version that has none. */
   readonly file: string
-  /** Changes with the files of this version. */
+  /** Changes with the files of this version, and with the choice of the model file among them. */
   readonly stamp: string
 }
 
