@@ -29,6 +29,7 @@ export const run = async (concurrency: number, seconds: number, call: () => Prom
     perSecond: (requests / (performance.now() - started)) * 1000,
     p50: latencies.percentile(50) / 1e6,
     p99: latencies.percentile(99) / 1e6,
+    p999: latencies.percentile(99.9) / 1e6,
     errors,
   }
 }

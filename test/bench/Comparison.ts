@@ -8,6 +8,7 @@ export interface Figures {
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
+  readonly p999: number
   /** Microseconds of the measured process, all its threads, per request. */
   readonly cpu: number
   /** Share of the time that the measured process was busy: with more cores than one, above 1. */
@@ -81,6 +82,7 @@ const medians = (rounds: ReadonlyArray<Figures>): Figures => {
     perSecond: of("perSecond"),
     p50: of("p50"),
     p99: of("p99"),
+    p999: of("p999"),
     cpu: of("cpu"),
     busy: of("busy"),
     other: of("other"),

@@ -7,6 +7,7 @@ export interface Measured {
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
+  readonly p999: number
   /** The kinds of what went wrong. */
   readonly errors: ReadonlyArray<string>
 }
@@ -16,5 +17,6 @@ export const of = ({ requests, perSecond, latencies, problems }: Round): Measure
   perSecond,
   p50: latencies.percentile(50),
   p99: latencies.percentile(99),
+  p999: latencies.percentile(99.9),
   errors: [...problems.messages.keys()],
 })

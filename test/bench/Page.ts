@@ -41,16 +41,17 @@ const results = (cases: ReadonlyArray<Case>, { machine, cases: entries }: Publis
     `On ${machine}.`,
     Table.table(
       [
-        ["case", "target", "reached", "", "Nereid / baseline", "CPU µs/request"],
-        ["---", "---", "--:", "---", "--:", "--:"],
+        ["case", "target", "reached", "", "Nereid / baseline", "CPU µs/request", "p50, p99, p99.9 ms"],
+        ["---", "---", "--:", "---", "--:", "--:", "--:"],
       ],
-      compared.map(({ one: { name, target }, entry: { reached, met, figures, cpu } }) => [
+      compared.map(({ one: { name, target }, entry: { reached, met, figures, cpu, latency } }) => [
         `\`${name}\``,
         target,
         `**${reached}**`,
         verdict(met),
         figures.join("; "),
         cpu,
+        latency ?? "",
       ]),
     ),
     ...listed.map(({ one, entry }) => `${one.description}:\n\n${entry.figures.map((line) => `- ${line}`).join("\n")}`),

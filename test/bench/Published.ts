@@ -12,6 +12,8 @@ export interface Entry {
   readonly met?: boolean
   readonly figures: ReadonlyArray<string>
   readonly cpu: string
+  /** Absent in figures from before it was reported. */
+  readonly latency?: string
   readonly busy: string
   readonly other: string
   /** Cores that other programs kept busy meanwhile. */
@@ -44,6 +46,7 @@ const entry = ({ result, taken }: Row, measured: string): Entry => ({
   ...(result.met === undefined ? {} : { met: result.met }),
   figures: result.lines,
   cpu: result.cpu,
+  latency: result.latency,
   busy: result.busy,
   other: result.other,
   taken: Math.round(taken * 100) / 100,

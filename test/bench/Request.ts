@@ -3,6 +3,7 @@
  * body with binary data or as JSON. Written from the protocol alone, not with the code that is measured.
  */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import type { Delay } from "./models.ts"
 import { GRPCInferenceService, ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
 
 export interface Request {
@@ -41,7 +42,10 @@ const picture: Input = {
 }
 
 export const inputs: Readonly<
-  Record<"add_sub" | "add_sub_sequence" | "digits" | "glance" | "mirror" | "held", ReadonlyArray<Input>>
+  Record<
+    "add_sub" | "add_sub_sequence" | "digits" | "glance" | "mirror" | "held" | `waiting_${Delay}`,
+    ReadonlyArray<Input>
+  >
 > = {
   add_sub: vectors,
   add_sub_sequence: vectors,
@@ -49,6 +53,9 @@ export const inputs: Readonly<
   glance: [picture],
   mirror: [picture],
   held: vectors,
+  waiting_0: vectors,
+  waiting_2: vectors,
+  waiting_5: vectors,
 }
 
 export type ModelName = keyof typeof inputs

@@ -19,12 +19,13 @@ const head = [
     "",
     "Nereid / baseline",
     "CPU µs/request",
+    "p50, p99, p99.9 ms",
     "busy %",
     "load busy %",
     "others",
     "errors",
   ],
-  ["---", "---", "---", "---", "--:", "---", "---", "--:", "--:", "--:", "--:", "--:"],
+  ["---", "---", "---", "---", "--:", "---", "---", "--:", "--:", "--:", "--:", "--:", "--:"],
 ] as const
 
 export const cells = ({ of: { name, description, baseline, target }, result, taken }: Row): ReadonlyArray<string> => [
@@ -36,6 +37,7 @@ export const cells = ({ of: { name, description, baseline, target }, result, tak
   verdict(result.met),
   result.lines.join("; "),
   result.cpu,
+  result.latency,
   result.busy,
   result.other,
   taken.toFixed(2),
@@ -48,7 +50,7 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => Tab
 export const summary = ({ of: { target }, result, taken }: Row): string =>
   [
     `  ${result.reached} (target ${target}${result.met === false ? ", NOT REACHED" : ""})`,
-    `${result.lines.join("; ")}; CPU µs ${result.cpu}; busy % ${result.busy}; load busy % ${result.other}`,
+    `${result.lines.join("; ")}; CPU µs ${result.cpu}; p50, p99, p99.9 ms ${result.latency}; busy % ${result.busy}; load busy % ${result.other}`,
     `others kept ${taken.toFixed(2)} cores busy; ${result.errors.length} errors`,
   ].join("\n  ")
 

@@ -5,11 +5,13 @@
 import * as RequestLoad from "./RequestLoad.ts"
 import type { Child } from "./Child.ts"
 import { compare, type Comparison, type Figures, type Settings } from "./Comparison.ts"
+import type { Delay } from "./models.ts"
 import * as Memory from "./Memory.ts"
 import * as Request from "./Request.ts"
 import { saturate } from "./Saturation.ts"
 import * as SequenceLoad from "./SequenceLoad.ts"
 import * as Side from "./Side.ts"
+import * as Waiting from "./Waiting.ts"
 
 /** Modules that run as a child process. */
 export type Program = "server" | "echo" | "json" | "grpc-js" | "session" | "fixed-replies" | "client" | "raw-client"
@@ -33,6 +35,8 @@ export interface Result {
   /** Undefined without a target. */
   readonly met: boolean | undefined
   readonly cpu: string
+  /** The 50th, 99th and 99.9th percentile of both sides, in milliseconds. */
+  readonly latency: string
   readonly busy: string
   readonly other: string
   readonly errors: ReadonlyArray<string>
@@ -50,8 +54,12 @@ export interface Case {
 const pair = (nereid: number, baseline: number, digits: number): string =>
   `${nereid.toFixed(digits)} / ${baseline.toFixed(digits)}`
 
+const percentiles = ({ p50, p99, p999 }: Figures): string =>
+  [p50, p99, p999].map((millis) => (millis < 10 ? millis.toFixed(2) : millis.toFixed(0))).join(", ")
+
 const pairs = ({ nereid, baseline, errors, notes }: Comparison) => ({
   cpu: pair(nereid.cpu, baseline.cpu, nereid.cpu < 100 ? 1 : 0),
+  latency: `${percentiles(nereid)} / ${percentiles(baseline)}`,
   busy: pair(100 * nereid.busy, 100 * baseline.busy, 0),
   other: pair(100 * nereid.other, 100 * baseline.other, 0),
   errors,
@@ -93,6 +101,20 @@ const cost =
   (comparison: Comparison): Result => {
     const ratio = comparison.nereid.cpu / comparison.baseline.cpu
     return { ...rate()(comparison), reached: ratio.toFixed(2), met: ratio <= max }
+  }
+
+/** By how many hundredths of a core the measured process was busier. */
+const occupation =
+  (max: number) =>
+  (comparison: Comparison): Result => {
+    const { nereid, baseline } = comparison
+    const added = 100 * (nereid.busy - baseline.busy)
+    return {
+      ...pairs(comparison),
+      lines: [`${pair(100 * nereid.busy, 100 * baseline.busy, 1)} % of a core`],
+      reached: `${added < 0 ? "" : "+"}${added.toFixed(1)} %`,
+      met: added <= max,
+    }
   }
 
 type Judge = (comparison: Comparison) => Result
@@ -205,6 +227,7 @@ const loop: Case = {
       reached: `${delay.toFixed(1)} ms`,
       met: delay < 20,
       cpu: "",
+      latency: "",
       busy: "",
       other: "",
       errors,
@@ -224,9 +247,20 @@ const memory: Case = {
       await bench.start("echo", "server", ["--expose-gc"]),
     ]
     const { lines, errors } = await Memory.measure(server, bare, bench.settings.seconds >= 1)
-    return { lines, reached: "", met: undefined, cpu: "", busy: "", other: "", errors, notes: [] }
+    return { lines, reached: "", met: undefined, cpu: "", latency: "", busy: "", other: "", errors, notes: [] }
   },
 }
+
+const waiting = (delay: Delay): Case => ({
+  name: `waiting-${delay}`,
+  description: `a batch that waits for its delay of ${delay} ms: share of a core, gRPC unary, 150 requests/s`,
+  baseline: "the same model without a delay",
+  target: "≤ +2 %",
+  run: async (bench) => {
+    const servers = [await bench.start("server"), await bench.start("server")] as const
+    return occupation(2)(await Waiting.measure(servers, delay, bench.settings))
+  },
+})
 
 const noTarget = "–"
 const bareHttp = "bare node:http that reads and writes as many bytes"
@@ -334,6 +368,8 @@ export const cases: ReadonlyArray<Case> = [
     echo,
     delay(60),
   ),
+  waiting(2),
+  waiting(5),
   sequence,
   client,
   loop,

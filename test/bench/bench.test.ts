@@ -40,7 +40,17 @@ it("lists the cases for an unknown case", async () => {
 const row = (name: string, reached: string, lines: ReadonlyArray<string>): Row => {
   const of = cases.find((one) => one.name === name)
   if (of === undefined) throw new Error(`no case ${name}`)
-  const result = { reached, lines, met: undefined, cpu: "1 / 2", busy: "", other: "", errors: [], notes: [] }
+  const result = {
+    reached,
+    lines,
+    met: undefined,
+    cpu: "1 / 2",
+    latency: "1, 2, 3 / 2, 3, 4",
+    busy: "",
+    other: "",
+    errors: [],
+    notes: [],
+  }
   return { of, result, taken: 0.123 }
 }
 

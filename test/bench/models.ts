@@ -34,6 +34,22 @@ class Held extends Model.Service<Held>()("held", {
 
 const HeldLive = Model.each(Held, () => Effect.never)
 
+/** A request waits this long, in milliseconds, for others that do not come. */
+export type Delay = 0 | 2 | 5
+
+/** Answers with its input, after its delay. */
+const waiting = (millis: Delay) => {
+  class Waiting extends Model.Service<Waiting>()(`waiting_${millis}`, {
+    inputs: { INPUT0: Tensor.FP32(16), INPUT1: Tensor.FP32(16) },
+    outputs: { INPUT0: Tensor.FP32(16), INPUT1: Tensor.FP32(16) },
+    maxBatchSize: 8,
+    batching: { maxQueueDelay: millis },
+  }) {}
+  return { model: Waiting, live: Model.batch(Waiting, (inputs) => Effect.succeed(inputs)) }
+}
+
+const [waiting0, waiting2, waiting5] = [waiting(0), waiting(2), waiting(5)]
+
 /** As examples/add-sub, with sequences: the state of each one is its last sum. */
 class AddSubSequence extends Model.Service<AddSubSequence>()("add_sub_sequence", {
   inputs: { INPUT0: Tensor.FP32("n"), INPUT1: Tensor.FP32("n") },
@@ -56,5 +72,13 @@ const AddSubSequenceLive = Model.sequenceBatch(AddSubSequence, ({ INPUT0, INPUT1
   return { outputs: { OUTPUT0, OUTPUT1 }, state: { LAST: OUTPUT0 } }
 })
 
-export const models = [Glance, Mirror, Held, AddSubSequence] as const
-export const live = Layer.mergeAll(GlanceLive, MirrorLive, HeldLive, AddSubSequenceLive)
+export const models = [Glance, Mirror, Held, AddSubSequence, waiting0.model, waiting2.model, waiting5.model] as const
+export const live = Layer.mergeAll(
+  GlanceLive,
+  MirrorLive,
+  HeldLive,
+  AddSubSequenceLive,
+  waiting0.live,
+  waiting2.live,
+  waiting5.live,
+)

@@ -37,6 +37,7 @@ const run = async (session: InferenceSession, { rows, seconds }: Work): Promise<
     perSecond: (done / (now - started)) * 1000,
     p50: latencies.percentile(50) / 1e6,
     p99: latencies.percentile(99) / 1e6,
+    p999: latencies.percentile(99.9) / 1e6,
     errors: [],
   }
 }
