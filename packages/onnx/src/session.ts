@@ -115,8 +115,8 @@ const slotTensors = (slots: Slots.Layout, sequence: number, kind: number) => {
 }
 
 /**
- * Starts a run without the turn of the event loop that onnxruntime-node takes before each one. That turn lets other work
- * of the thread go first; this thread has none.
+ * Starts a run without the turn of the event loop that onnxruntime-node takes before each one. That turn lets other
+ * work of the thread go first; this thread has none.
  */
 const atOnce = <A>(run: () => Promise<A>): Promise<A> => {
   const { setImmediate } = globalThis
