@@ -17,7 +17,7 @@ class Load(unittest.TestCase):
     def test_the_process_describes_its_interpreter_before_it_loads_the_model(self):
         with FakeServer(NOTHING) as server:
             self.assertEqual(set(server.listening), {"pid", "python", "numpy", "executable"})
-            self.assertEqual(server.started, {"ok": 1, "mode": "sync", "has_ready": False})
+            self.assertEqual(server.started, {"ok": 1, "mode": "sync", "has_ready": False, "maps": os.path.isdir("/proc/self/fd")})
 
     def test_initialize_gets_the_arguments_and_finalize_runs_at_stop(self):
         code = """
