@@ -204,11 +204,11 @@ describe.skipIf(python === undefined)("a model.py", () => {
   it.live("with an initialize that does not end in time does not load; the log has its stacks", () =>
     Effect.gen(function* () {
       const log = yield* logs
-      const { message } = yield* loadError({ parameters: { hang: "1" }, initializeTimeout: 300 }).pipe(
+      const { message } = yield* loadError({ parameters: { hang: "1" }, initializeTimeout: 3000 }).pipe(
         Effect.provide(log.layer),
       )
-      assert.include(message, "initialize did not end within 300 ms")
-      yield* log.until(/^Error: initialize did not end within 300 ms:[^]*in initialize/)
+      assert.include(message, "initialize did not end within 3000 ms")
+      yield* log.until(/^Error: initialize did not end within 3000 ms:[^]*in initialize/)
     }),
   )
 })
