@@ -210,7 +210,7 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
   ["file system calls at a time", "onnx/src/file/FilePool.ts", /maxThreads = (.*)/],
   ["file system calls that wait", "onnx/src/file/FilePool.ts", /maxQueued = (.*)/],
   ["file system calls that never returned", "onnx/src/file/FilePool.ts", /maxStalled = (.*)/],
-  ["`config.pbtxt`", "repository/src/directory/ModelDirectory.ts", /maxFileBytes = (.*)/],
+  ["`config.pbtxt`", "repository/src/directory/ModelDirectory.ts", /maxConfigBytes = (.*)/],
   ["pixels of a picture", "image/src/Pixels.ts", /maxPixels = (.*)/],
   ["time to decode a picture", "image/src/Pixels.ts", /maxSeconds = (.*)/],
   ["series of one metric of a model", "core/src/metrics/MetricFamily.ts", /maxSeries = (.*)/],
