@@ -7,6 +7,8 @@ import { existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { root } from "../Program.ts"
 import * as PythonEnvironment from "../PythonEnvironment.ts"
+import type { Attempt } from "./ApiServerBuild.ts"
+import * as ApiServerBuild from "./ApiServerBuild.ts"
 
 const folder = import.meta.dirname
 const tools = join(folder, ".tools")
@@ -20,17 +22,27 @@ const environment = {
   GOBIN: bin,
   NEREID_DEPLOY_SCHEMAS: join(tools, "schemas"),
   NEREID_DEPLOY_TYPES: join(tools, "types"),
+  NEREID_DEPLOY_DEFINITIONS: join(tools, "definitions"),
+  CGO_ENABLED: "0",
 }
 
-const run = (program: string, args: ReadonlyArray<string>, minutes = 2) =>
-  spawnSync(program, args, { encoding: "utf8", env: environment, timeout: minutes * 60_000, killSignal: "SIGKILL" })
+const run = (program: string, args: ReadonlyArray<string>, minutes = 2, cwd = root) =>
+  spawnSync(program, args, {
+    encoding: "utf8",
+    env: environment,
+    timeout: minutes * 60_000,
+    killSignal: "SIGKILL",
+    cwd,
+  })
 
 const isThere = (program: string, ...args: ReadonlyArray<string>) => run(program, args).status === 0
 
 /** Runs a step, and says why if it does not succeed. */
-const attempt = (what: string, program: string, args: ReadonlyArray<string>, minutes?: number): void => {
-  const { status, stderr } = run(program, args, minutes)
-  if (status !== 0) console.log(`Cannot prepare ${what}: ${stderr?.trim().split("\n").at(-1) ?? "no program"}`)
+const attempt: Attempt = (what, program, args, { minutes, cwd } = {}) => {
+  const { status, stdout, stderr, error } = run(program, args, minutes, cwd)
+  if (status === 0) return stdout
+  console.log(`Cannot prepare ${what}: ${error?.message ?? stderr.trim().split("\n").at(-1)}`)
+  return undefined
 }
 
 const python = PythonEnvironment.prepare(folder)
@@ -55,7 +67,12 @@ for (const [program, version, module] of [
   ["kubeconform", "-v", "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"],
   ["helm", "version", "helm.sh/helm/v3/cmd/helm@v3.22.0"],
 ] as const) {
-  if (!isThere(program, version)) attempt(program, "go", ["install", module], 5)
+  if (!isThere(program, version)) attempt(program, "go", ["install", module], { minutes: 10 })
+}
+if (process.env["TEST_KUBERNETES"] === "0") console.log("Skipped, TEST_KUBERNETES is 0: the API server of Kubernetes")
+else if (isThere("kubectl", "version", "--client")) {
+  ApiServerBuild.collectDefinitions(join(tools, "definitions"), attempt)
+  ApiServerBuild.compile(join(bin, "apiserver"), join(tools, "apiserver"), join(folder, "apiserver"), attempt)
 }
 
 const types = join(tools, "types")
@@ -77,6 +94,7 @@ const wanted = [
   ["nginx", "-v"],
   ["haproxy", "-v"],
   ["envoy", "--version"],
+  ["apiserver", "--version"],
 ] as const
 for (const [program, ...args] of wanted) {
   if (!isThere(program, ...args)) console.log(`Skipped, there is no ${program}: its tests`)
@@ -87,6 +105,6 @@ const vitest = ["run", "--config", "test/vitest.config.ts", "--project=deploy", 
 const { status } = spawnSync(join(root, "node_modules/.bin/vitest"), vitest, {
   env: environment,
   stdio: "inherit",
-  timeout: 15 * 60_000,
+  timeout: 30 * 60_000,
 })
 process.exitCode = status ?? 1

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import * as Kustomize from "./Kustomize.ts"
 import { chart, deploy, hasHelm, isInstalled, output, render } from "./Tools.ts"
+import { everything, withHpa } from "./Values.ts"
 
 /** Schemas and types that main.ts has prepared; empty otherwise. */
 const schemas = process.env["NEREID_DEPLOY_SCHEMAS"] ?? ""
@@ -12,28 +13,6 @@ const types = process.env["NEREID_DEPLOY_TYPES"] ?? ""
 
 const hasKubeconform = isInstalled("kubeconform", "-v") && existsSync(schemas)
 const hasKubectl = isInstalled("kubectl", "version", "--client")
-
-const everything = {
-  autoscaling: { keda: { enabled: true } },
-  monitoring: { serviceMonitor: { enabled: true }, rules: { enabled: true }, dashboard: { enabled: true } },
-  gateway: {
-    parentRefs: [{ name: "public" }],
-    httpHostnames: ["models.example.com"],
-    grpcHostnames: ["grpc.models.example.com"],
-  },
-  networkPolicy: { from: [{ podSelector: {} }], scrapeFrom: [{ namespaceSelector: {} }] },
-  env: [{ name: "NEREID_LOG_VERBOSE", value: "1" }],
-  flags: ["--model-control-mode=poll"],
-  repository: { subPath: "vision" },
-  service: { annotations: { "example.com/owner": "vision" } },
-  podAnnotations: { "example.com/owner": "vision" },
-  imagePullSecrets: [{ name: "registry" }],
-  nodeSelector: { "kubernetes.io/arch": "amd64" },
-  tolerations: [{ key: "models", operator: "Exists" }],
-  affinity: { podAntiAffinity: {} },
-}
-
-const withHpa = { module: "models.ts", repository: { claim: "" }, autoscaling: { hpa: { enabled: true } } }
 
 /** Checks documents against the schemas; unknown fields are errors. Kinds without a schema are not checked. */
 const conform = (text: string): string =>
