@@ -9,6 +9,7 @@ import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import { inference } from "@nereid/core/internal/call/EffectCalls"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import { InvalidUrl } from "@nereid/core/internal/wire/ServerUrl"
 import * as FetchChannel from "./http/FetchChannel.ts"
 import { open, type PromiseClientOf } from "./remote/PromiseClient.ts"
@@ -101,5 +102,6 @@ const remote = (
             settings: replicas,
             open: FetchChannel.make,
           })
-    return yield* RemoteModel.make(definition, channel, connection)
+    const target = ServerUrl.address(connection.endpoint)
+    return yield* RemoteModel.make(definition, channel, { ...connection, target })
   })

@@ -19,6 +19,7 @@ import {
   settings as readConnection,
 } from "./channel/ClientOptions.ts"
 import * as DetectedChannel from "./channel/DetectedChannel.ts"
+import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import { InvalidUrl } from "@nereid/core/internal/wire/ServerUrl"
 import * as GrpcChannel from "./grpc/GrpcChannel.ts"
 import { GrpcConnection } from "./grpc/GrpcConnection.ts"
@@ -141,7 +142,8 @@ const remote = (
   Effect.gen(function* () {
     const settings = yield* Effect.fromResult(read)
     if (settings.verify) yield* verify(definition, settings)
-    return yield* RemoteModel.make(definition, yield* channelOf(definition, settings), settings)
+    const target = ServerUrl.address(settings.endpoint)
+    return yield* RemoteModel.make(definition, yield* channelOf(definition, settings), { ...settings, target })
   })
 
 /** The channel to a server, or to all of its replicas. */

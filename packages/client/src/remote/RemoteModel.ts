@@ -16,16 +16,25 @@ import { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { type Release, OpenRequests } from "@nereid/core/internal/running/OpenRequests"
 import { type FailureReason, ModelStatistics } from "@nereid/core/internal/metrics/ModelStatistics"
 import type { Channel } from "../channel/Channel.ts"
-import type { ClientSettings } from "../channel/ClientOptions.ts"
-import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
 import { expired, RemoteCall, type RemoteCallOptions } from "./RemoteCall.ts"
 import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
+
+/** Settings of a remote model, whatever its channel. */
+export interface RemoteSettings {
+  /** Timeout of calls that set none, in milliseconds; undefined for no timeout. */
+  readonly timeout: number | undefined
+  /** Version of the model; empty for the server's choice. */
+  readonly version: string
+  readonly maxInFlight: number
+  /** Name of the other end of the channel in messages: an address. */
+  readonly target: string
+}
 
 /** The model, until its scope closes; calls in flight then fail with Unavailable. */
 export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fields>(
   definition: Definition<I, O>,
   channel: Channel,
-  settings: ClientSettings,
+  settings: RemoteSettings,
 ) {
   const clock = yield* Clock.Clock
   const statistics = new ModelStatistics()
@@ -69,13 +78,13 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
 
 /** The calls in flight. */
 class RemoteCalls {
-  readonly #settings: ClientSettings
+  readonly #settings: RemoteSettings
   readonly #options: RemoteCallOptions
   readonly #inFlight = new Set<RemoteCall>()
   readonly #openRequests = new OpenRequests()
   #isClosed = false
 
-  constructor(settings: ClientSettings, options: Omit<RemoteCallOptions, "onEnd">) {
+  constructor(settings: RemoteSettings, options: Omit<RemoteCallOptions, "onEnd">) {
     this.#settings = settings
     this.#options = { ...options, onEnd: (call) => this.#delete(call) }
   }
@@ -129,8 +138,7 @@ class RemoteCalls {
   }
 
   #unavailable(): Unavailable {
-    const address = ServerUrl.address(this.#settings.endpoint)
-    return new Unavailable({ message: `the client of ${address} is closed` })
+    return new Unavailable({ message: `the client of ${this.#settings.target} is closed` })
   }
 }
 
