@@ -33,7 +33,7 @@ const projects: ReadonlyArray<Project> = [
   { title: "Command line, without ONNX Runtime", packages: commandLine, others: ["effect"], ceiling: 75 },
   {
     title: "All packages, with ONNX Runtime",
-    packages: [...commandLine, "image"],
+    packages: [...commandLine, "image", "cluster"],
     others: ["effect", "@effect/platform-node-shared", "onnxruntime-node"],
     ceiling: 410,
   },

@@ -22,7 +22,10 @@ import {
 
 const root = join(import.meta.dirname, "..")
 
-/** protocol → core → {{onnx, worker, python} → repository, image, server, client, bench} → cli; create-nereid → cli */
+/**
+ * protocol → core → {{onnx, worker, python} → repository, image, server, client → cluster, bench} → cli;
+ * create-nereid → cli
+ */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   protocol: [],
   core: ["protocol"],
@@ -33,6 +36,7 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   repository: ["core", "protocol", "onnx", "worker", "python"],
   server: ["core", "protocol", "dashboard"],
   client: ["core", "protocol"],
+  cluster: ["core", "client"],
   bench: ["core", "protocol"],
   "create-nereid": [],
   cli: ["core", "protocol", "onnx", "python", "repository", "server", "client", "bench", "create-nereid"],
@@ -100,6 +104,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
   onnx: ["file", "."],
   python: ["wire", "environment", "process", "."],
   client: ["channel", "grpc", "http", "replicas", "remote", "inspection", "."],
+  cluster: ["store", "protocol", "owner", "routing", "."],
   repository: [
     "storage/http",
     "storage/credential",

@@ -253,6 +253,16 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
   ["ejection of a replica", "client/src/replicas/ReplicatedOptions.ts", /maxTime = "(.*?)"/],
   ["sequences whose replicas a client remembers", "client/src/replicas/SequenceAffinity.ts", /maxSequences = (.*)/],
   ["replicas with metrics of their own, per client", "client/src/replicas/EffectMetrics.ts", /maxSeries = (.*)/],
+  ["parts of the sequences of a model in a cluster", "cluster/src/protocol/SequencePart.ts", /count = (.*)/],
+  ["calls of a model in flight from one process of a cluster", "cluster/src/Cluster.ts", /maxInFlight = ([\d_]+)/],
+  ["call into a cluster, with its wait for an owner", "cluster/src/Cluster.ts", /timeout = "(.*?)"/],
+  [
+    "bytes of the response that an owner keeps for a repeated call",
+    "cluster/src/owner/KnownSequences.ts",
+    /maxReply = (.*)/,
+  ],
+  ["bytes of all responses that an owner keeps", "cluster/src/owner/KnownSequences.ts", /maxReplies = (.*)/],
+  ["wait of a part that leaves for running requests", "cluster/src/owner/PartOwner.ts", /exportWait = "(.*)"/],
   ["chunks of a large batch in flight", "core/src/call/ChunkedCall.ts", /defaultConcurrentChunks = (.*)/],
 ]
 
@@ -266,6 +276,7 @@ const units: Readonly<Record<string, number>> = {
   second: 1000,
   seconds: 1000,
   minute: 60_000,
+  minutes: 60_000,
 }
 
 /** The number that a cell or a duration begins with, in bytes or milliseconds: "64 MiB", "75 seconds", "1 minute". */

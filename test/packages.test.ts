@@ -174,6 +174,8 @@ describe("the program of the README", () => {
 
   it.each(["core", "protocol"])("runs, of %s", (name) => run(name))
 
+  it("runs, of cluster", () => run("cluster"))
+
   it("runs, of worker", () => run("worker", "main.ts"))
 
   it.skipIf(python === undefined)("runs, of python", async () => {

@@ -23,6 +23,9 @@ const surface: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<str
     ".": ["Client"],
     "./browser": ["Client"],
   },
+  cluster: {
+    ".": ["Cluster", "SequenceStore"],
+  },
   core: {
     ".": [
       "Errors",
