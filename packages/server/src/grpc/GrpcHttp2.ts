@@ -20,27 +20,25 @@ import {
 } from "node:http2"
 import type { Socket } from "node:net"
 import type { CallHandler } from "./Call.ts"
-import * as Goaway from "./Goaway.ts"
+import * as Drain from "./Drain.ts"
 import type { Http2 } from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
 import { attach } from "./NodeCallStream.ts"
+import { NodeSession } from "./NodeSession.ts"
 import * as Timer from "../port/Timer.ts"
 import { SessionCalls, type SessionLimits } from "./SessionCalls.ts"
 
 /** Bytes that a caller may send ahead, per stream and per connection: the default 64 KiB halves large tensors' rate. */
-const streamWindow = 4 * 1024 * 1024
-const connectionWindow = 16 * 1024 * 1024
+export const streamWindow = 4 * 1024 * 1024
+export const connectionWindow = 16 * 1024 * 1024
 
 /** Also includes calls that the client has cancelled and Node has not closed yet. Beyond it, Node refuses calls. */
-const maxConcurrentStreams = 8192
+export const maxConcurrentStreams = 8192
 
 /** Error of nghttp2 once Node has refused `maxSessionRejectedStreams` calls in a row. */
 const callbackFailed = -902
 
 const unlimited = 2 ** 31
-
-/** Time in a stop for the first requests of the last streams, in milliseconds. */
-const firstRequestMillis = 1_000
 
 export type RequestHandler = (request: Http2ServerRequest, response: Http2ServerResponse) => void
 
@@ -88,19 +86,17 @@ export const make = ({
   let accepted: Socket | undefined
   server.on("session", (session) => {
     if (accepted === undefined) throw new Error("A session without an accepted socket. This is a bug.")
-    const inFlight = new SessionCalls({ session, socket: accepted }, limits)
+    const its = new NodeSession(session, accepted)
+    const inFlight = new SessionCalls(its, session, limits)
     sessions.set(session, inFlight)
     session.on("close", () => sessions.delete(session))
     session.on("error", (error: NodeJS.ErrnoException) => {
       if (error.errno === callbackFailed) inFlight.flooded()
     })
     session.setLocalWindowSize(connectionWindow)
-    Keepalive.watch(inFlight, keepalive, limits.reports)
+    Keepalive.watch(its, keepalive, inFlight, limits.reports)
   })
   route(server, sessions, calls, limits.sendTimeout.milliseconds)
-  const leave = (onLast?: () => void) => {
-    for (const connection of sessions.values()) Goaway.gracefully(connection, "stopping", onLast)
-  }
   return {
     accept: (socket) => {
       // As on an HTTP/2-only server, a client that ends its side has disconnected. The HTTP/1.1 server would allow it.
@@ -109,17 +105,14 @@ export const make = ({
       server.emit("connection", socket)
       accepted = undefined
     },
-    leave: () => leave(),
-    drain: () => {
-      let open = sessions.size
-      // A proxy may have sent the headers of a stream, and not its first request.
-      const drained = () => void setTimeout(onDrained, firstRequestMillis).unref()
-      leave(() => {
-        open -= 1
-        if (open === 0) drained()
-      })
-      if (sessions.size === 0) drained()
+    leave: () => {
+      for (const { session } of sessions.values()) session.closeGracefully("stopping")
     },
+    drain: () =>
+      Drain.drain(
+        Array.from(sessions.values(), ({ session }) => session),
+        onDrained,
+      ),
     lastCall: onLastCall,
     cutOff: () => {
       for (const { session } of sessions.values()) session.destroy()

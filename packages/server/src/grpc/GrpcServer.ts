@@ -15,6 +15,7 @@ import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
 import * as Spans from "../trace/Spans.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import type { ResponseCompression } from "./GrpcCompression.ts"
+import * as EngineHttp2 from "./EngineHttp2.ts"
 import * as GrpcConnect from "./GrpcConnect.ts"
 import * as GrpcHttp2 from "./GrpcHttp2.ts"
 import * as InferenceCalls from "./InferenceCalls.ts"
@@ -43,6 +44,11 @@ export interface FrontEndOptions {
   readonly keepalive?: Keepalive.Keepalive | undefined
   /** Handles plain inference, unary and streaming, before Connect. Default true; false is for comparison. */
   readonly fastInference?: boolean
+  /**
+   * Implementation of HTTP/2: "node" for node:http2, "own" for Nereid's. Default "node", unless the environment variable
+   * NEREID_HTTP2 is "own".
+   */
+  readonly http2?: "node" | "own" | undefined
   /** Pattern of the metadata names that are forwarded as request parameters (ForwardedHeaders.ts). Default: none. */
   readonly forwardHeaders?: string | undefined
   /** APIs that require a secret header. Default: none. */
@@ -103,6 +109,7 @@ export const frontEnd = Effect.fnUntraced(function* (
   const { maxMessageSize = 256 * 1024 * 1024, receiveTimeoutMillis = 300_000, fastInference = true } = options
   const { responseCompression = "none", sendTimeoutMillis = 60_000 } = options
   const { cors, browserAccess = BrowserAccess.standard } = options
+  const { http2 = process.env["NEREID_HTTP2"] === "own" ? "own" : "node" } = options
   if (!Number.isInteger(maxMessageSize) || maxMessageSize < 1 || maxMessageSize > maxMessageLength) {
     const message = `maxMessageSize is ${maxMessageSize}, expected an integer from 1 to ${maxMessageLength} (2 GiB - 1)`
     return yield* new ServeError({ message })
@@ -121,15 +128,10 @@ export const frontEnd = Effect.fnUntraced(function* (
   return {
     handler: GrpcConnect.make({ ...common, receiveTimeoutMillis, cors, browserAccess }),
     limit: (request) => limitTime(request, { timeout: receiveTimeoutMillis, reports: gateway.limits }),
-    http2: (handler) =>
-      GrpcHttp2.make({
-        maxMessageSize,
-        keepalive,
-        limits,
-        calls,
-        handler,
-        onDrained: gateway.endStreams,
-        onLastCall: gateway.refuse,
-      }),
+    http2: (handler) => {
+      const [onDrained, onLastCall] = [gateway.endStreams, gateway.refuse]
+      const http2Options = { maxMessageSize, keepalive, limits, calls, handler, onDrained, onLastCall }
+      return http2 === "own" ? EngineHttp2.make(http2Options) : GrpcHttp2.make(http2Options)
+    },
   }
 })

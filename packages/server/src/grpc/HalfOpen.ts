@@ -5,7 +5,7 @@
 import { constants, type ServerHttp2Stream } from "node:http2"
 
 /** A reset at once would overtake the answer. */
-const lingerMillis = 1_000
+export const lingerMillis = 1_000
 
 /** To be called when the answer is written. */
 export const closeSoon = (stream: ServerHttp2Stream): void => {

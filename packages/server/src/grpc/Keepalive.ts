@@ -8,9 +8,8 @@
  *   `maxConnectionAge` ± 10 % ─► GOAWAY, calls in flight finish ─► close, at the latest after
  *     `maxConnectionAgeGrace`
  */
-import type { ServerHttp2Session } from "node:http2"
 import { Duration, Effect } from "effect"
-import * as Goaway from "./Goaway.ts"
+import type { Http2Session } from "./Http2Session.ts"
 import type { LimitReports } from "../limit/LimitReports.ts"
 import { ServeError } from "../error/ServeError.ts"
 import * as Timer from "../port/Timer.ts"
@@ -67,18 +66,22 @@ export const settings = Effect.fnUntraced(function* (
   return all
 })
 
-/** A connection, and the number of its calls in flight. */
-export interface CallsInFlight extends Goaway.Http2Connection {
+/** Calls in flight of a connection. */
+export interface CallsInFlight {
   readonly count: number
 }
 
 /** Applies the settings to a connection. */
-export const watch = (calls: CallsInFlight, options: KeepaliveSettings, limits: LimitReports): void => {
-  const { session } = calls
+export const watch = (
+  session: Http2Session,
+  options: KeepaliveSettings,
+  calls: CallsInFlight,
+  limits: LimitReports,
+): void => {
   const pings = new Pings(session)
   sendPings(session, options, calls, pings)
   countStrikes(session, options, calls, pings, limits)
-  endWhenOld(calls, options)
+  endWhenOld(session, options)
 }
 
 const millis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
@@ -94,11 +97,11 @@ const pingLength = 9 + 8
  * the first pings are not limited.
  */
 class Pings {
-  readonly #socket: ServerHttp2Session["socket"]
+  readonly #session: Http2Session
   #frames = 0
 
-  constructor(session: ServerHttp2Session) {
-    this.#socket = session.socket
+  constructor(session: Http2Session) {
+    this.#session = session
   }
 
   /** Counts a ping that was sent, or received and acknowledged. */
@@ -108,24 +111,23 @@ class Pings {
 
   /** Bytes other than pings. Too low while responses to pings wait to be sent. */
   data(): number {
-    return this.#socket.bytesWritten - this.#frames * pingLength
+    return this.#session.bytesWritten - this.#frames * pingLength
   }
 }
 
 const sendPings = (
-  session: ServerHttp2Session,
+  session: Http2Session,
   options: KeepaliveSettings,
   calls: CallsInFlight,
   pings: Pings,
 ): void => {
-  const { socket } = session
   const { time, timeout, maxPingsWithoutData, permitWithoutCalls } = options
-  let received = socket.bytesRead
+  let received = session.bytesRead
   let data = pings.data()
   let pingsWithoutData = 0
   const hasReceived = () => {
     const before = received
-    received = socket.bytesRead
+    received = session.bytesRead
     return received > before
   }
   const hasSentData = () => {
@@ -134,7 +136,7 @@ const sendPings = (
     return data > before
   }
   const check = () => {
-    if (session.destroyed) return
+    if (session.isDestroyed) return
     if (hasSentData()) pingsWithoutData = 0
     const isWanted = calls.count > 0 || permitWithoutCalls
     const isAllowed = maxPingsWithoutData === 0 || pingsWithoutData < maxPingsWithoutData
@@ -144,28 +146,27 @@ const sendPings = (
     }
     pingsWithoutData += 1
     pings.count()
-    session.ping((error) => {
-      if (error !== null) return
+    session.ping(() => {
       clearTimeout(timer)
-      received = socket.bytesRead
+      received = session.bytesRead
       timer = Timer.start(check, time)
     })
     timer = Timer.start(() => {
-      if (session.destroyed) return
+      if (session.isDestroyed) return
       // Any received bytes count: the ping's acknowledgement may be queued behind a large message.
       if (hasReceived()) timer = Timer.start(check, time)
       else session.destroy()
     }, timeout)
   }
   let timer = Timer.start(check, time)
-  session.on("close", () => clearTimeout(timer))
+  session.onClose(() => clearTimeout(timer))
 }
 
 /** Interval without calls: that of TCP's keepalive. */
 const minReceiveIntervalWithoutCalls = 2 * 60 * 60 * 1000
 
 const countStrikes = (
-  session: ServerHttp2Session,
+  session: Http2Session,
   options: KeepaliveSettings,
   calls: CallsInFlight,
   pings: Pings,
@@ -175,7 +176,7 @@ const countStrikes = (
   let strikes = 0
   let last = -Infinity
   let data = pings.data()
-  session.on("ping", () => {
+  session.onPing(() => {
     const before = data
     data = Math.max(data, pings.data())
     pings.count()
@@ -185,22 +186,21 @@ const countStrikes = (
     last = now
     if (data > before) strikes = 0
     else if (now < allowed) strikes += 1
-    if (maxPingStrikes === 0 || strikes <= maxPingStrikes || session.destroyed) return
-    const client = session.socket.remoteAddress ?? "a client that has disconnected"
+    if (maxPingStrikes === 0 || strikes <= maxPingStrikes || session.isDestroyed) return
+    const client = session.remoteAddress ?? "a client that has disconnected"
     limits.acted("pings", `Closing an HTTP/2 connection of ${client}: its client sends pings too often`)
-    Goaway.atOnce(session, "too_many_pings")
+    session.closeAtOnce("too_many_pings")
   })
 }
 
-const endWhenOld = (connection: Goaway.Http2Connection, options: KeepaliveSettings): void => {
-  const { session } = connection
+const endWhenOld = (session: Http2Session, options: KeepaliveSettings): void => {
   const { maxConnectionAge, maxConnectionAgeGrace } = options
   let timer = Timer.start(
     () => {
-      Goaway.gracefully(connection, "max_age")
+      session.closeGracefully("max_age")
       timer = Timer.start(() => session.destroy(), maxConnectionAgeGrace)
     },
     maxConnectionAge * (0.9 + Math.random() / 5),
   )
-  session.on("close", () => clearTimeout(timer))
+  session.onClose(() => clearTimeout(timer))
 }

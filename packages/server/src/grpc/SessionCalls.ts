@@ -3,9 +3,7 @@
  * connection if its client cancels too many (ResetBudget.ts), and a call if its client does not read (SendTimeout.ts).
  */
 import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
-import type { ServerHttp2Session } from "node:http2"
-import type { Socket } from "node:net"
-import * as Goaway from "./Goaway.ts"
+import type { Http2Session } from "./Http2Session.ts"
 import type { CallsInFlight } from "./Keepalive.ts"
 import type { LimitReports } from "../limit/LimitReports.ts"
 import type { HeldMemory, MemoryBudget } from "../limit/MemoryBudget.ts"
@@ -33,8 +31,7 @@ const uncounted = 16
 const deadlineShare = 0.5
 
 export class SessionCalls implements CallsInFlight {
-  readonly session: ServerHttp2Session
-  readonly socket: Socket
+  readonly session: Http2Session
   readonly memory: HeldMemory
   readonly sendTimeout: SendTimeout
   readonly #reports: LimitReports
@@ -43,24 +40,24 @@ export class SessionCalls implements CallsInFlight {
   /** To be called when the stream of a call that `begin` accepted has closed. `ownDeadline` is that of the call. */
   readonly ended: (wasCancelled: boolean, ownDeadline: number | undefined) => void
 
-  constructor({ session, socket }: Goaway.Http2Connection, { reports, memory, sendTimeout }: SessionLimits) {
+  /** `key` identifies the connection in the memory budget. */
+  constructor(session: Http2Session, key: object, { reports, memory, sendTimeout }: SessionLimits) {
     this.session = session
-    this.socket = socket
-    this.memory = memory.of(session)
+    this.memory = memory.of(key)
     this.sendTimeout = sendTimeout
     this.#reports = reports
     // A connection that has failed has no socket anymore.
-    this.#client = session.socket.remoteAddress ?? "a client that has disconnected"
+    this.#client = session.remoteAddress ?? "a client that has disconnected"
     const resets = new ResetBudget()
     this.ended = (wasCancelled, ownDeadline) => {
       this.count -= 1
       if (this.count >= uncounted) this.memory.give(callSize)
       if (!wasCancelled) return resets.completed()
-      if (session.closed || session.destroyed) return
+      if (session.isClosing) return
       if (ownDeadline !== undefined && performance.now() >= ownDeadline) return
       if (resets.cancelled(this.count)) return
       this.#closing("its client cancels far more calls than it completes")
-      Goaway.within(session, "too_many_resets", graceMillis)
+      session.closeWithin("too_many_resets", graceMillis)
     }
   }
 
@@ -82,7 +79,7 @@ export class SessionCalls implements CallsInFlight {
 
   /** Bytes that the connection has sent. */
   get bytesWritten(): number {
-    return this.session.destroyed ? 0 : this.session.socket.bytesWritten
+    return this.session.bytesWritten
   }
 
   /** Reports a call whose client does not read its response. */

@@ -1,0 +1,164 @@
+/**
+ * Decodes the header blocks of one direction of a connection (HPACK, RFC 7541). Most requests and responses repeat a
+ * block. A block that was decoded before with the same table returns the result of that time, so callers can also
+ * cache by identity. HeaderFields.ts gives the fields their meaning.
+ */
+import * as HuffmanCode from "./HuffmanCode.ts"
+import { defaultTableSize, DynamicTable } from "./DynamicTable.ts"
+import type { HeaderField } from "./StaticTable.ts"
+
+/** A block that cannot be decoded, after which no other block of the connection can be. */
+export class HeaderError extends Error {}
+
+/** Fields in order: a name, its value, the next name. */
+export type FieldList = ReadonlyArray<string>
+
+/** Blocks that are remembered: requests and trailers of a few kinds. */
+const maxRemembered = 8
+
+/** Longest block that is remembered, in bytes. Longer ones are literal, and cost more than their copy. */
+const maxRememberedLength = 512
+
+interface Remembered<A> {
+  readonly block: Uint8Array
+  readonly result: A
+}
+
+/** `A` is what `read` makes of the fields. */
+export class HeaderDecoder<A> {
+  readonly #read: (fields: FieldList, isTooLarge: boolean) => A
+  readonly #maxListSize: number
+  readonly #table = new DynamicTable()
+  /** Blocks that were decoded since the table changed, and did not change it themselves; the latest first. */
+  #remembered: Array<Remembered<A>> = []
+  #version = 0
+
+  /**
+   * `read` receives the fields up to `maxListSize` bytes, as SETTINGS_MAX_HEADER_LIST_SIZE counts them, and whether
+   * there were more. Its result may be returned for several blocks.
+   */
+  constructor(maxListSize: number, read: (fields: FieldList, isTooLarge: boolean) => A) {
+    this.#maxListSize = maxListSize
+    this.#read = read
+  }
+
+  /** @throws HeaderError */
+  decode(block: Uint8Array): A {
+    const remembered = this.#remembered
+    for (let index = 0; index < remembered.length; index++) {
+      const known = remembered[index]
+      if (known === undefined || !equal(known.block, block)) continue
+      if (index > 0) {
+        remembered.splice(index, 1)
+        remembered.unshift(known)
+      }
+      return known.result
+    }
+    const result = this.#decode(block)
+    if (this.#table.version !== this.#version) {
+      this.#version = this.#table.version
+      this.#remembered = []
+    } else if (block.length <= maxRememberedLength) {
+      if (remembered.length === maxRemembered) remembered.pop()
+      remembered.unshift({ block: Uint8Array.from(block), result })
+    }
+    return result
+  }
+
+  #decode(block: Uint8Array): A {
+    const fields: Array<string> = []
+    const cursor = { block, position: 0 }
+    let size = 0
+    let mayResize = true
+    while (cursor.position < block.length) {
+      const first = block[cursor.position] ?? 0
+      if ((first & 0xe0) === 0x20) {
+        if (!mayResize) throw new HeaderError("a change of the table's size follows a header field")
+        this.#resize(integer(cursor, 5))
+        continue
+      }
+      mayResize = false
+      const field = (first & 0x80) !== 0 ? this.#field(integer(cursor, 7)) : this.#literal(cursor, first)
+      size += field.name.length + field.value.length + 32
+      // What exceeds the limit changes the table, but is not kept: a block may refer to a large entry many times.
+      if (size <= this.#maxListSize) fields.push(field.name, field.value)
+    }
+    return this.#read(fields, size > this.#maxListSize)
+  }
+
+  #literal(cursor: Cursor, first: number): HeaderField {
+    const isIndexed = (first & 0xc0) === 0x40
+    const index = integer(cursor, isIndexed ? 6 : 4)
+    const name = index === 0 ? text(cursor) : this.#field(index).name
+    const field = { name, value: text(cursor) }
+    if (isIndexed) this.#table.add(field)
+    return field
+  }
+
+  #resize(size: number): void {
+    if (size > defaultTableSize) {
+      throw new HeaderError(`the header table has ${size} bytes, at most ${defaultTableSize} are allowed`)
+    }
+    this.#table.resize(size)
+  }
+
+  #field(index: number): HeaderField {
+    const field = this.#table.at(index)
+    if (field === undefined) throw new HeaderError(`unknown header index ${index}`)
+    return field
+  }
+}
+
+const equal = (one: Uint8Array, other: Uint8Array): boolean => {
+  const { length } = one
+  if (length !== other.length) return false
+  for (let index = 0; index < length; index++) if (one[index] !== other[index]) return false
+  return true
+}
+
+interface Cursor {
+  readonly block: Uint8Array
+  position: number
+}
+
+const nextByte = (cursor: Cursor): number => {
+  const value = cursor.block[cursor.position++]
+  if (value === undefined) throw new HeaderError("a header field ends after its block")
+  return value
+}
+
+/** An integer whose first bits are the last ones of a byte (RFC 7541, 5.1). */
+const integer = (cursor: Cursor, bits: number): number => {
+  const maxPrefix = (1 << bits) - 1
+  let value = nextByte(cursor) & maxPrefix
+  if (value < maxPrefix) return value
+  for (let factor = 1; factor <= 2 ** 21; factor *= 0x80) {
+    const next = nextByte(cursor)
+    value += (next & 0x7f) * factor
+    if (next < 0x80) return value
+  }
+  throw new HeaderError("a header integer has more than 4 bytes")
+}
+
+/** A text, as Latin-1 (RFC 7541, 5.2). */
+const text = (cursor: Cursor): string => {
+  const { block } = cursor
+  const isHuffman = ((block[cursor.position] ?? 0) & 0x80) !== 0
+  const length = integer(cursor, 7)
+  const start = cursor.position
+  const end = start + length
+  if (end > block.length) throw new HeaderError("a header text ends after its block")
+  cursor.position = end
+  const decoded = isHuffman ? HuffmanCode.decode(block, start, end) : latin1(block, start, end)
+  if (decoded === undefined) throw new HeaderError("a header text is not valid Huffman code")
+  return decoded
+}
+
+const latin1 = (bytes: Uint8Array, start: number, end: number): string => {
+  if (end - start > 64) {
+    return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("latin1")
+  }
+  let result = ""
+  for (let index = start; index < end; index++) result += String.fromCharCode(bytes[index] ?? 0)
+  return result
+}

@@ -1,0 +1,132 @@
+/**
+ * Connects the state machine of a connection to a socket, plain or TLS. Everything that is sent within one turn of the
+ * event loop is one write. A peer that does not read stops the connection from reading, once replies to its frames
+ * wait.
+ */
+import type { Socket } from "node:net"
+import { Connection, type ConnectionEvents, type ConnectionOptions } from "../connection/Connection.ts"
+import type { ConnectionError } from "../frame/ErrorCode.ts"
+
+/** Bytes in the socket from which further data waits with its stream. */
+const maxUnsent = 256 * 1024
+
+/** Bytes of heads and replies to frames, behind an unread socket, from which nothing further is read. */
+const maxBehind = 64 * 1024
+
+/** Time in which the peer is to close its side of a connection that is over, in milliseconds. */
+const lingerMillis = 1_000
+
+/** Time in which the peer is to read what was sent before the connection was over, in milliseconds. */
+const finalReadMillis = 60_000
+
+export interface SocketEvents extends Omit<ConnectionEvents, "onOutput" | "onFinished"> {
+  /** The connection is over; no stream is open. `error`: for which violation of the protocol. */
+  readonly onFinished: (error: ConnectionError | undefined) => void
+  /** The socket has closed. */
+  readonly onClose: () => void
+}
+
+export class SocketConnection {
+  readonly connection: Connection
+  readonly socket: Socket
+  #isBlocked = false
+  #isScheduled = false
+  #isReceiving = false
+  readonly #flush: () => void
+
+  /** Takes over the socket, with what it has not emitted yet. */
+  constructor(socket: Socket, options: Omit<ConnectionOptions, "now">, events: SocketEvents) {
+    this.socket = socket
+    this.#flush = () => {
+      this.#isScheduled = false
+      this.#write()
+    }
+    this.connection = new Connection(
+      { ...options, now: performance.now() },
+      {
+        ...events,
+        onOutput: () => this.#schedule(),
+        onFinished: (error) => {
+          events.onFinished(error)
+          this.#schedule()
+        },
+      },
+    )
+    socket.on("data", (chunk: Buffer) => this.#receive(chunk))
+    socket.on("drain", () => this.#onDrain())
+    // The event "close" follows.
+    socket.on("error", () => {})
+    // A peer that has ended its side does not read responses either.
+    socket.on("end", () => this.connection.lost())
+    socket.on("close", () => {
+      this.connection.lost()
+      events.onClose()
+    })
+    this.#schedule()
+    socket.resume()
+  }
+
+  destroy(): void {
+    this.connection.lost()
+    this.socket.destroy()
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#isReceiving = true
+    try {
+      this.connection.receive(chunk, performance.now())
+    } finally {
+      this.#isReceiving = false
+      this.#write()
+    }
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isReceiving) return
+    this.#isScheduled = true
+    queueMicrotask(this.#flush)
+  }
+
+  #write(): void {
+    const { connection, socket } = this
+    while (!this.#isBlocked && connection.outputSize > 0 && socket.writable) {
+      const pieces = connection.take()
+      const [first] = pieces
+      if (pieces.length === 1 && first !== undefined) socket.write(first)
+      else {
+        socket.cork()
+        for (const piece of pieces) socket.write(piece)
+        socket.uncork()
+      }
+      if (socket.writableLength > maxUnsent) {
+        this.#isBlocked = true
+        connection.setBlocked(true)
+      } else connection.pump()
+    }
+    if (this.#isBlocked && connection.outputSize > maxBehind) socket.pause()
+    if (connection.isOver) this.#end()
+  }
+
+  #onDrain(): void {
+    if (!this.#isBlocked) return
+    this.#isBlocked = false
+    this.connection.setBlocked(false)
+    this.#write()
+    this.socket.resume()
+  }
+
+  /** Closes our side behind what is written, and then waits: a socket that is closed at once may lose it. */
+  #end(): void {
+    const { socket } = this
+    if (socket.destroyed || socket.writableEnded) return
+    for (const piece of this.connection.take()) socket.write(piece)
+    let timer = setTimeout(() => socket.destroy(), finalReadMillis).unref()
+    socket.end(() => {
+      clearTimeout(timer)
+      timer = setTimeout(() => socket.destroy(), lingerMillis).unref()
+    })
+    socket.resume()
+    socket.once("end", () => socket.destroySoon())
+    socket.once("close", () => clearTimeout(timer))
+  }
+}

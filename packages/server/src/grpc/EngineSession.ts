@@ -1,0 +1,106 @@
+/** A connection of `@nereid/http2`: its rules, as Keepalive.ts and SessionCalls.ts apply them, and its end. */
+import { constVoid } from "effect/Function"
+import type { Socket } from "node:net"
+import { ConnectionError, ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
+import type { SocketConnection } from "@nereid/http2/internal/socket/SocketConnection"
+import type { Http2Session } from "./Http2Session.ts"
+
+/** Longest time of the first step of a graceful end, in milliseconds: for clients that do not reply. */
+const noticeMillis = 1_000
+
+export class EngineSession implements Http2Session {
+  readonly socket: Socket
+  readonly remoteAddress: string | undefined
+  readonly #onPing: Array<() => void> = []
+  readonly #onClose: Array<() => void> = []
+  #connection: SocketConnection | undefined
+  #isDestroyed = false
+  /** Called for the acknowledgements of our pings, which come in their order. */
+  readonly #acknowledged: Array<() => void> = []
+  /** What is called once no further call is accepted; undefined before the first step of a graceful end. */
+  #onLast: Array<() => void> | undefined
+
+  constructor(socket: Socket) {
+    this.socket = socket
+    this.remoteAddress = socket.remoteAddress
+  }
+
+  /** Sets the connection, whose constructor already needs the session. */
+  begin(connection: SocketConnection): void {
+    this.#connection = connection
+  }
+
+  get bytesRead(): number {
+    return this.#isDestroyed ? 0 : this.socket.bytesRead
+  }
+
+  /** With what is about to be written, such as the acknowledgement of a ping. */
+  get bytesWritten(): number {
+    return this.#isDestroyed ? 0 : this.socket.bytesWritten + (this.#connection?.connection.outputSize ?? 0)
+  }
+
+  get isClosing(): boolean {
+    return this.#isDestroyed || this.#connection?.connection.isDraining === true
+  }
+
+  get isDestroyed(): boolean {
+    return this.#isDestroyed
+  }
+
+  ping(acknowledged: () => void): void {
+    this.#acknowledged.push(acknowledged)
+    this.#connection?.connection.ping()
+  }
+
+  onPing(run: () => void): void {
+    this.#onPing.push(run)
+  }
+
+  onClose(run: () => void): void {
+    this.#onClose.push(run)
+  }
+
+  closeGracefully(reason: string, onLast: () => void = constVoid): void {
+    if (this.isClosing) return onLast()
+    if (this.#onLast !== undefined) return void this.#onLast.push(onLast)
+    this.#onLast = [onLast]
+    const finish = () => {
+      clearTimeout(timer)
+      this.#connection?.connection.drain(reason)
+      for (const call of this.#onLast?.splice(0) ?? []) call()
+    }
+    const timer = setTimeout(finish, noticeMillis)
+    this.onClose(finish)
+    this.#connection?.connection.announce(reason)
+    this.ping(finish)
+  }
+
+  closeWithin(reason: string, limitMillis: number): void {
+    this.#connection?.connection.drain(reason)
+    const timer = setTimeout(() => this.closeAtOnce(reason), limitMillis)
+    this.onClose(() => clearTimeout(timer))
+  }
+
+  closeAtOnce(reason: string): void {
+    this.#connection?.connection.fail(new ConnectionError(ErrorCode.ENHANCE_YOUR_CALM, reason))
+  }
+
+  destroy(): void {
+    this.#connection?.destroy()
+  }
+
+  pinged(): void {
+    for (const run of this.#onPing) run()
+  }
+
+  acknowledged(): void {
+    this.#acknowledged.shift()?.()
+  }
+
+  /** The connection is over. */
+  ended(): void {
+    if (this.#isDestroyed) return
+    this.#isDestroyed = true
+    for (const run of this.#onClose) run()
+  }
+}
