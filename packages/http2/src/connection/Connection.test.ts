@@ -153,15 +153,19 @@ describe("windows", () => {
 })
 
 describe("requests that are malformed are reset, and the connection goes on", () => {
-  const valid = [":method", "POST", ":scheme", "http", ":path", "/"]
+  const valid = [":method", "POST", ":scheme", "http", ":path", "/", ":authority", "a"]
   it.each([
-    ["no path", [":method", "POST", ":scheme", "http"]],
-    ["an empty path", [":method", "POST", ":scheme", "http", ":path", ""]],
-    ["no scheme", [":method", "POST", ":path", "/"]],
+    ["no path", [":method", "POST", ":scheme", "http", ":authority", "a"]],
+    ["an empty path", [":method", "POST", ":scheme", "http", ":path", "", ":authority", "a"]],
+    ["no scheme", [":method", "POST", ":path", "/", ":authority", "a"]],
+    ["no authority and no host", [":method", "POST", ":scheme", "http", ":path", "/"]],
+    ["an empty authority", [":method", "POST", ":scheme", "http", ":path", "/", ":authority", ""]],
+    ["an authority with a space", [":method", "POST", ":scheme", "http", ":path", "/", ":authority", "a b"]],
+    ["an empty host", [...valid, "host", ""]],
     ["two methods", [...valid, ":method", "GET"]],
     ["a pseudo-header of responses", [...valid, ":status", "200"]],
     ["an unknown pseudo-header", [...valid, ":other", "1"]],
-    ["a pseudo-header behind a field", [":method", "POST", ":path", "/", "a", "b", ":scheme", "http"]],
+    ["a pseudo-header behind a field", [":method", "POST", ":path", "/", ":authority", "a", "a", "b", ":scheme", "http"]],
     ["a name in upper case", [...valid, "Abc", "1"]],
     ["a name with a space", [...valid, "a b", "1"]],
     ["an empty name", [...valid, "", "1"]],
@@ -173,7 +177,7 @@ describe("requests that are malformed are reset, and the connection goes on", ()
     ["two content-lengths", [...valid, "content-length", "1", "content-length", "2"]],
     ["a content-length and no body", [...valid, "content-length", "1"]],
     ["CONNECT with a path", [":method", "CONNECT", ":authority", "a", ":path", "/"]],
-    ["the path * of a POST", [":method", "POST", ":scheme", "http", ":path", "*"]],
+    ["the path * of a POST", [":method", "POST", ":scheme", "http", ":path", "*", ":authority", "a"]],
   ])("%s", (_, fields) => {
     const peer = new Lonely()
     const block = peer.encoder.encode(undefined, fields)

@@ -10,7 +10,16 @@ import { type FieldList, HeaderDecoder } from "../hpack/HeaderDecoder.ts"
 import { HeaderEncoder, HeaderTemplate } from "../hpack/HeaderEncoder.ts"
 import { Connection, type ConnectionOptions, type Headers, type Stream, type StreamHandler } from "./Connection.ts"
 
-export const requestTemplate = new HeaderTemplate([":method", "POST", ":scheme", "http", ":path", "/echo"])
+export const requestTemplate = new HeaderTemplate([
+  ":method",
+  "POST",
+  ":scheme",
+  "http",
+  ":path",
+  "/echo",
+  ":authority",
+  "localhost",
+])
 
 export const okHead = new HeaderTemplate([":status", "200"])
 

@@ -43,6 +43,9 @@ const validName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
  */
 const invalidValue = /[\0-\x08\x0a-\x1f\x7f]/
 
+/** Characters of an authority (RFC 3986, 3.2), and those that nghttp2 accepts besides. */
+const validAuthority = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/
+
 const digits = /^\d{1,15}$/
 
 export class HeaderBlock {
@@ -113,6 +116,11 @@ export class HeaderBlock {
     }
     if ((seen & required[kind]) !== required[kind]) return "a pseudo-header is missing"
     if (kind !== "request") return ""
+    // One of the two is required, and neither may be empty (RFC 9113, 8.3.1).
+    const { ":authority": authority, host } = headers
+    for (const name of [authority ?? host, host ?? authority]) {
+      if (typeof name !== "string" || !validAuthority.test(name)) return "there is no valid :authority or host"
+    }
     const path = headers[":path"]
     const method = headers[":method"]
     if (typeof method !== "string" || !/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(method)) return ":method is not a token"
