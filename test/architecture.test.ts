@@ -23,7 +23,7 @@ import {
 const root = join(import.meta.dirname, "..")
 
 /**
- * protocol → core → {{onnx, worker, python} → repository, image, server, client → cluster, bench} → cli;
+ * protocol → core → {{onnx, worker, python} → repository, image, server, client → cluster, bench} → cli; http2 → server;
  * create-nereid → cli
  */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -34,7 +34,8 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   image: ["core"],
   python: ["core", "protocol"],
   repository: ["core", "protocol", "onnx", "worker", "python"],
-  server: ["core", "protocol", "dashboard"],
+  http2: [],
+  server: ["core", "protocol", "dashboard", "http2"],
   client: ["core", "protocol"],
   cluster: ["core", "client"],
   bench: ["core", "protocol"],
@@ -101,6 +102,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
     ".",
   ],
   dashboard: ["live", "."],
+  http2: ["frame", "hpack", "header", "connection", "socket"],
   onnx: ["file", "."],
   python: ["wire", "environment", "process", "."],
   client: ["channel", "grpc", "http", "replicas", "remote", "inspection", "."],

@@ -122,6 +122,7 @@ const surface: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<str
     ".": ["PageFiles"],
     "./PageFiles": ["headers", "read"],
   },
+  http2: {},
   image: {
     ".": ["Picture", "Pixels"],
     "./Picture": ["field"],

@@ -26,4 +26,6 @@ for (let seed = first; seed < first + connections; seed++) {
   }
 }
 const memory = Math.round(process.memoryUsage.rss() / 2 ** 20)
-console.log(`${connections} damaged connections from seed ${first}: ${failed} were ended, none failed; ${memory} MiB of memory`)
+console.log(
+  `${connections} damaged connections from seed ${first}: ${failed} were ended, none failed; ${memory} MiB of memory`,
+)

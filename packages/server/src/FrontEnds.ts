@@ -57,6 +57,7 @@ export const open = Effect.fnUntraced(function* (
     responseCompression: options.responseCompression,
     keepalive: options.keepalive,
     fastInference,
+    http2: options.http2,
     forwardHeaders: forwardHeaders.grpc,
     restrictedApis: restrictedApis.grpc,
   }

@@ -129,7 +129,12 @@ describe("a header block", () => {
     const value = Buffer.alloc(4000, "v")
     const field = Buffer.concat([Buffer.of(0x40, 1), Buffer.from("a"), Buffer.of(0x7f, 0xa1, 0x1e), value])
     peer.receive(
-      Frame.encode(Type.HEADERS, Flag.END_HEADERS | Flag.END_STREAM, 1, Buffer.concat([field, Buffer.alloc(12_000, 0xbe)])),
+      Frame.encode(
+        Type.HEADERS,
+        Flag.END_HEADERS | Flag.END_STREAM,
+        1,
+        Buffer.concat([field, Buffer.alloc(12_000, 0xbe)]),
+      ),
     )
     expect(peer.replies()).toEqual([`RST_STREAM 1 ${calm}`])
     expect(peer.recorder.events).toEqual([])
@@ -178,7 +183,11 @@ describe("a peer that does not read", () => {
 
   it("from its socket gets at most 256 KiB beyond that", () => {
     const peer = new Lonely()
-    peer.receive(Frame.settings([[Setting.INITIAL_WINDOW_SIZE, 2 ** 30]]), Frame.windowUpdate(0, 2 ** 30), peer.request(1))
+    peer.receive(
+      Frame.settings([[Setting.INITIAL_WINDOW_SIZE, 2 ** 30]]),
+      Frame.windowUpdate(0, 2 ** 30),
+      peer.request(1),
+    )
     const [stream] = peer.recorder.streams
     if (stream === undefined) throw new Error("no stream")
     for (let count = 0; count < 100; count++) peer.connection.data(stream, Buffer.alloc(100_000))

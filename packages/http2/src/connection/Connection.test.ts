@@ -147,7 +147,8 @@ describe("windows", () => {
     if (stream === undefined) throw new Error("no stream")
     // Held back, beyond what is credited at once.
     other.connection.pause(stream)
-    for (let sent = 0; other.failure === undefined && sent < 40 * 2 ** 20; sent += 16_000) other.receive(data(1, 16_000))
+    for (let sent = 0; other.failure === undefined && sent < 40 * 2 ** 20; sent += 16_000)
+      other.receive(data(1, 16_000))
     expect(other.failure).toBeUndefined()
   })
 })
@@ -165,7 +166,10 @@ describe("requests that are malformed are reset, and the connection goes on", ()
     ["two methods", [...valid, ":method", "GET"]],
     ["a pseudo-header of responses", [...valid, ":status", "200"]],
     ["an unknown pseudo-header", [...valid, ":other", "1"]],
-    ["a pseudo-header behind a field", [":method", "POST", ":path", "/", ":authority", "a", "a", "b", ":scheme", "http"]],
+    [
+      "a pseudo-header behind a field",
+      [":method", "POST", ":path", "/", ":authority", "a", "a", "b", ":scheme", "http"],
+    ],
     ["a name in upper case", [...valid, "Abc", "1"]],
     ["a name with a space", [...valid, "a b", "1"]],
     ["an empty name", [...valid, "", "1"]],
@@ -213,11 +217,7 @@ describe("violations of the protocol end the connection", () => {
       [Frame.encode(Type.HEADERS, 0, 1, block), Frame.encode(Type.PING, 0, 0, bytes(8))],
       ErrorCode.PROTOCOL_ERROR,
     ],
-    [
-      "DATA within a block",
-      [Frame.encode(Type.HEADERS, 0, 1, block), data(1, 1)],
-      ErrorCode.PROTOCOL_ERROR,
-    ],
+    ["DATA within a block", [Frame.encode(Type.HEADERS, 0, 1, block), data(1, 1)], ErrorCode.PROTOCOL_ERROR],
     ["a ping of 7 bytes", [Frame.encode(Type.PING, 0, 0, bytes(7))], ErrorCode.FRAME_SIZE_ERROR],
     ["settings of 5 bytes", [Frame.encode(Type.SETTINGS, 0, 0, bytes(5))], ErrorCode.FRAME_SIZE_ERROR],
     ["a push", [Frame.encode(Type.PUSH_PROMISE, 4, 1, bytes(8))], ErrorCode.PROTOCOL_ERROR],
@@ -289,7 +289,10 @@ describe("the end of a connection", () => {
     const peer = new Lonely()
     peer.receive(peer.request(1), peer.request(3, [], 0))
     peer.connection.lost()
-    expect(peer.recorder.events.filter((event) => event.includes("close")).toSorted()).toEqual(["1 close 8", "3 close 8"])
+    expect(peer.recorder.events.filter((event) => event.includes("close")).toSorted()).toEqual([
+      "1 close 8",
+      "3 close 8",
+    ])
   })
 
   it("by a defect of a handler ends the connection, and throws", () => {
@@ -365,7 +368,10 @@ const echo = (sizes: ReadonlyArray<number>, windows: Pick<ConnectionOptions, "st
       }
     }),
   )
-  const client = new Connection({ role: "client", ...options, maxConcurrentStreams: 0 }, events(() => {}))
+  const client = new Connection(
+    { role: "client", ...options, maxConcurrentStreams: 0 },
+    events(() => {}),
+  )
   return {
     client,
     server,
@@ -423,10 +429,18 @@ it("carries any bodies through any windows, with cuts anywhere", () => {
 })
 
 it("carries requests and responses with a cut at every byte", () => {
-  const { client, server, errors, replies, send } = echo([0, 1, 10, 2000], { streamWindow: 65_535, connectionWindow: 65_535 })
+  const { client, server, errors, replies, send } = echo([0, 1, 10, 2000], {
+    streamWindow: 65_535,
+    connectionWindow: 65_535,
+  })
   exchange(client, server, () => 1)
   send()
   exchange(client, server, () => 1)
   expect(errors).toEqual([])
-  expect(replies.map((reply) => reply.slice(-8))).toEqual(["200  0 end 0".slice(-8), " 0 end 0", " 0 end 0", " 0 end 0"])
+  expect(replies.map((reply) => reply.slice(-8))).toEqual([
+    "200  0 end 0".slice(-8),
+    " 0 end 0",
+    " 0 end 0",
+    " 0 end 0",
+  ])
 })

@@ -75,10 +75,7 @@ export class Connection {
   readonly #output = new Output()
   readonly #sender: Sender
   readonly #reader: FrameReader
-  readonly #decoder = new HeaderDecoder(
-    maxHeaderListSize,
-    (fields, isTooLarge) => new HeaderBlock(fields, isTooLarge),
-  )
+  readonly #decoder = new HeaderDecoder(maxHeaderListSize, (fields, isTooLarge) => new HeaderBlock(fields, isTooLarge))
   readonly #streams = new StreamTable()
   readonly #closed = new ClosedStreams()
   readonly #flood: FloodBudget
@@ -307,9 +304,7 @@ export class Connection {
     if (!this.#isServer) this.#output.add(Frame.preface)
     this.#output.add(
       Frame.settings([
-        this.#isServer
-          ? [Setting.MAX_CONCURRENT_STREAMS, maxConcurrentStreams]
-          : [Setting.ENABLE_PUSH, 0],
+        this.#isServer ? [Setting.MAX_CONCURRENT_STREAMS, maxConcurrentStreams] : [Setting.ENABLE_PUSH, 0],
         [Setting.INITIAL_WINDOW_SIZE, streamWindow],
         [Setting.MAX_HEADER_LIST_SIZE, maxHeaderListSize],
       ]),

@@ -147,7 +147,8 @@ const anyFrame = (random: Random, encoder: HeaderEncoder): Buffer => {
     return Frame.encode(Frame.Type.HEADERS, flags, stream, encoder.encode(undefined, fields))
   }
   const payload = Buffer.alloc(length)
-  for (let index = 0; index < Math.min(length, 16); index++) payload[index] = random.of([0, 0, 1, 255, random.below(256)])
+  for (let index = 0; index < Math.min(length, 16); index++)
+    payload[index] = random.of([0, 0, 1, 255, random.below(256)])
   return Frame.encode(type, flags, stream, payload)
 }
 

@@ -41,7 +41,7 @@ const validName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
  * Spaces at the ends are allowed, unlike in RFC 9113, 8.2.1, because gRPC allows such metadata, and nothing here passes
  * fields on to HTTP/1.1.
  */
-const invalidValue = /[\0-\x08\x0a-\x1f\x7f]/
+const invalidValue = /[^\t\x20-\x7e\x80-\uffff]/
 
 /** Characters of an authority (RFC 3986, 3.2), and those that nghttp2 accepts besides. */
 const validAuthority = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/

@@ -1,6 +1,12 @@
 /** Connections over sockets, beside node:http2: as its server, as its client, and for the same header fields. */
 import { once } from "node:events"
-import { type ClientHttp2Session, connect as connectHttp2, createServer as createHttp2, type IncomingHttpHeaders } from "node:http2"
+import {
+  type ClientHttp2Session,
+  connect as connectHttp2,
+  createServer as createHttp2,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2"
 import { connect, createServer, type Server, type Socket } from "node:net"
 import * as fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -114,7 +120,7 @@ describe("as the server of node:http2", () => {
 describe("as the client of node:http2", () => {
   it("sends bodies of any sizes, many at a time, and reads the responses", async () => {
     const http2 = createHttp2({ settings: { initialWindowSize: 30_000, maxConcurrentStreams: 1000 } })
-    http2.on("stream", (stream) => {
+    http2.on("stream", (stream: ServerHttp2Stream) => {
       stream.respond({ ":status": 200 }, { waitForTrailers: true })
       stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }))
       stream.pipe(stream)
@@ -128,7 +134,9 @@ describe("as the client of node:http2", () => {
       { ...quiet, onOpen: opened.resolve, onClose: closed.resolve },
     )
     await opened.promise
-    const bodies = Array.from({ length: 100 }, (_, index) => Buffer.alloc(index % 5 === 0 ? index * 2000 : index, index))
+    const bodies = Array.from({ length: 100 }, (_, index) =>
+      Buffer.alloc(index % 5 === 0 ? index * 2000 : index, index),
+    )
     const replies = await Promise.all(
       bodies.map(
         (body) =>
@@ -185,7 +193,7 @@ describe("for the same header fields as node:http2", () => {
   it("has the same headers, or refuses the request as well", async () => {
     const seen: Array<IncomingHttpHeaders> = []
     const http2 = createHttp2({ strictFieldWhitespaceValidation: false })
-    http2.on("stream", (stream, fields) => {
+    http2.on("stream", (stream: ServerHttp2Stream, fields) => {
       stream.on("error", ignore)
       seen.push(fields)
       stream.respond({ ":status": 200 }, { endStream: true })

@@ -16,7 +16,13 @@ import * as Drain from "./Drain.ts"
 import * as EngineCallStream from "./EngineCallStream.ts"
 import * as EngineNodeStream from "./EngineNodeStream.ts"
 import { EngineSession } from "./EngineSession.ts"
-import { connectionWindow, type Http2Options, maxConcurrentStreams, type RequestHandler, streamWindow } from "./GrpcHttp2.ts"
+import {
+  connectionWindow,
+  type Http2Options,
+  maxConcurrentStreams,
+  type RequestHandler,
+  streamWindow,
+} from "./GrpcHttp2.ts"
 import type { Http2 } from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
 import { SessionCalls } from "./SessionCalls.ts"

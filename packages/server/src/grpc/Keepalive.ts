@@ -115,12 +115,7 @@ class Pings {
   }
 }
 
-const sendPings = (
-  session: Http2Session,
-  options: KeepaliveSettings,
-  calls: CallsInFlight,
-  pings: Pings,
-): void => {
+const sendPings = (session: Http2Session, options: KeepaliveSettings, calls: CallsInFlight, pings: Pings): void => {
   const { time, timeout, maxPingsWithoutData, permitWithoutCalls } = options
   let received = session.bytesRead
   let data = pings.data()
