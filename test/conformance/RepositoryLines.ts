@@ -378,7 +378,7 @@ const command = {
   "A6.exit-on-error.repository": "and a directory that cannot be read",
   "A6.readiness.flag": "--strict-readiness=false",
   "A6.config-name.flag": "--model-config-name",
-  "A6.cloud": "a repository of a cloud store is refused",
+  "A6.cloud": "a repository of a cloud store has a valid URL",
   "A6.table": "the start ends with a table of all models and their reasons",
   "A6.version.warning": "a directory that is not a version is logged",
   "A11.completion.flags": "--disable-auto-complete-config, --strict-model-config=true",

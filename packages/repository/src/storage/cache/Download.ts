@@ -53,8 +53,8 @@ const contents = Effect.fnUntraced(function* (
     { concurrency: maxRanges, discard: true },
   )
   yield* fetches
-  if (checksum !== undefined || object.size === 0) return checksum
-  return isWhole && missing.length > 0 ? undefined : yield* requests.withPermit(store.checksum(object))
+  // The reply with it may have been that of an earlier attempt, or of no attempt of this process.
+  return checksum ?? (yield* requests.withPermit(store.checksum(object)))
 })
 
 const fetchRange = Effect.fnUntraced(function* (

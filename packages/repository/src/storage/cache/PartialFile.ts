@@ -14,6 +14,8 @@ export class PartialFile {
   readonly #file: FileHandle
   readonly #size: number
   readonly #complete: Set<number>
+  /** Records are written one after the other. */
+  #recorded: Promise<void> = Promise.resolve()
 
   private constructor(path: string, file: FileHandle, size: number, complete: Set<number>) {
     this.path = path
@@ -45,8 +47,13 @@ export class PartialFile {
   }
 
   /** Records that a range is complete. */
-  async completed({ start }: ByteRange): Promise<void> {
-    this.#complete.add(Math.floor(start / rangeBytes))
+  completed({ start }: ByteRange): Promise<void> {
+    this.#recorded = this.#recorded.then(() => this.#record(Math.floor(start / rangeBytes)))
+    return this.#recorded
+  }
+
+  async #record(index: number): Promise<void> {
+    this.#complete.add(index)
     if (this.#size <= rangeBytes) return
     // Before the record, which would be wrong if only that survived a loss of power.
     await this.#file.datasync()
