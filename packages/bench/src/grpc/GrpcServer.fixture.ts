@@ -9,7 +9,7 @@ import {
   type sendUnaryData,
 } from "@grpc/grpc-js"
 import { once } from "node:events"
-import { createServer, type ServerHttp2Stream } from "node:http2"
+import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2"
 import type { AddressInfo } from "node:net"
 import { onTestFinished } from "vitest"
 import type { Address } from "../target/Address.ts"
@@ -48,11 +48,13 @@ export const serve = async ({ unary, stream }: Handlers): Promise<Address> => {
 }
 
 /** Serves HTTP/2 streams with any handler. */
-export const serveHttp2 = async (onStream: (stream: ServerHttp2Stream) => void): Promise<Address> => {
+export const serveHttp2 = async (
+  onStream: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
+): Promise<Address> => {
   const server = createServer()
-  server.on("stream", (stream: ServerHttp2Stream) => {
+  server.on("stream", (stream: ServerHttp2Stream, headers) => {
     stream.on("error", () => {})
-    onStream(stream)
+    onStream(stream, headers)
   })
   server.on("sessionError", () => {})
   server.listen(0, "127.0.0.1")

@@ -7,8 +7,9 @@ import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessag
 import type { Address } from "../target/Address.ts"
 import { RoundRobin } from "../target/RoundRobin.ts"
 import type { Headers } from "../http2/HeaderReader.ts"
-import { Http2Connection, type Http2StreamHandler } from "../http2/Http2Connection.ts"
-import type { Connection, Replies, Target } from "../target/Load.ts"
+import type { HeaderFields } from "../http2/HeaderWriter.ts"
+import { Http2Connection, type Http2StreamHandler, refused } from "../http2/Http2Connection.ts"
+import type { CallDeadline, Connection, Overload, Replies, Target } from "../target/Load.ts"
 import * as ReplyLength from "../target/ReplyLength.ts"
 import * as GrpcRequest from "./GrpcRequest.ts"
 import * as ReplyProblem from "./ReplyProblem.ts"
@@ -71,9 +72,12 @@ class UnaryConnection implements Connection {
     return this.#http2.accepts
   }
 
-  send(startedAt: number): void {
+  send(startedAt: number, deadline?: CallDeadline): void {
     const { body, replyLength } = this.#turns.next()
-    this.#http2.request(new UnaryReply(startedAt, replyLength, this.#heads, this.#replies), body, true)
+    const reply = new UnaryReply(startedAt, replyLength, this.#heads, this.#replies, deadline)
+    if (deadline === undefined) return void this.#http2.request(reply, body, true)
+    const stream = this.#http2.request(reply, body, true, undefined, timeoutFields(deadline.told))
+    deadline.cancel = () => this.#http2.cancel(stream)
   }
 
   close(): void {
@@ -81,8 +85,12 @@ class UnaryConnection implements Connection {
   }
 }
 
+const timeoutFields = (milliseconds: number | undefined): HeaderFields | undefined =>
+  milliseconds === undefined ? undefined : [["grpc-timeout", `${milliseconds}m`]]
+
 class UnaryReply implements Http2StreamHandler {
   readonly #startedAt: number
+  readonly #deadline: CallDeadline | undefined
   readonly #replyLength: number | undefined
   readonly #heads: Heads
   readonly #replies: Replies
@@ -93,9 +101,17 @@ class UnaryReply implements Http2StreamHandler {
   /** Reads a message that arrives in parts. */
   #reader: ResponseMessageReader<Buffer> | undefined
   #problem: string | undefined
+  #overload: Overload | undefined
 
-  constructor(startedAt: number, replyLength: number | undefined, heads: Heads, replies: Replies) {
+  constructor(
+    startedAt: number,
+    replyLength: number | undefined,
+    heads: Heads,
+    replies: Replies,
+    deadline: CallDeadline | undefined,
+  ) {
     this.#startedAt = startedAt
+    this.#deadline = deadline
     this.#replyLength = replyLength
     this.#heads = heads
     this.#replies = replies
@@ -120,8 +136,8 @@ class UnaryReply implements Http2StreamHandler {
   }
 
   onAbort(reason: string, unseen: boolean): void {
-    if (unseen) this.#replies.onUnseen(this.#startedAt)
-    else this.#replies.onReply(this.#startedAt, reason)
+    if (unseen) this.#replies.onUnseen(this.#startedAt, this.#deadline)
+    else this.#replies.onReply(this.#startedAt, reason, reason === refused ? "refused" : undefined)
   }
 
   #read(part: Buffer): void {
@@ -143,8 +159,9 @@ class UnaryReply implements Http2StreamHandler {
     if (problem === undefined && trailers !== this.#heads.end) {
       problem = ReplyProblem.ofTrailers(trailers)
       if (problem === undefined) this.#heads.end = trailers
+      else this.#overload = ReplyProblem.overload(trailers)
     }
-    this.#replies.onReply(this.#startedAt, problem ?? this.#messageProblem())
+    this.#replies.onReply(this.#startedAt, problem ?? this.#messageProblem(), this.#overload)
   }
 
   #messageProblem(): string | undefined {

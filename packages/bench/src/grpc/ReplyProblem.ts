@@ -1,8 +1,9 @@
 /** Problems of a reply by its headers and trailers, in words. */
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
-import { codeName } from "@nereid/core/internal/grpc/GrpcCode"
+import { codeName, GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import * as GrpcStatus from "@nereid/core/internal/grpc/GrpcStatus"
 import type { Headers } from "../http2/HeaderReader.ts"
+import type { Overload } from "../target/Load.ts"
 
 /** The problem of a reply's headers; undefined if they begin a gRPC reply. */
 export const ofHead = (headers: Headers): string | undefined => {
@@ -19,6 +20,13 @@ export const ofTrailers = (trailers: Headers): string | undefined => {
   if (status === undefined) return "the response has no grpc-status"
   const { code, message } = GrpcStatus.read(status, trailers.get("grpc-message"))
   return `${codeName(code) ?? `grpc-status ${code}`}${message === "" ? "" : `: ${message}`}`
+}
+
+/** Whether these trailers report an overloaded server. */
+export const overload = (trailers: Headers): Overload | undefined => {
+  const status = Number(trailers.get("grpc-status"))
+  if (status === GrpcCode.DEADLINE_EXCEEDED) return "late"
+  return status === GrpcCode.UNAVAILABLE || status === GrpcCode.RESOURCE_EXHAUSTED ? "refused" : undefined
 }
 
 /** The problem of a message that its reader refuses. Readers of replies have no size limit, so it is compressed. */

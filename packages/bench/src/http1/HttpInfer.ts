@@ -5,7 +5,7 @@
 import type { Socket } from "node:net"
 import * as Address from "../target/Address.ts"
 import { RoundRobin } from "../target/RoundRobin.ts"
-import type { Connection, Replies, Target } from "../target/Load.ts"
+import type { CallDeadline, Connection, Replies, Target } from "../target/Load.ts"
 import * as ReplyLength from "../target/ReplyLength.ts"
 import * as HttpRequest from "./HttpRequest.ts"
 import { type HttpReply, ReplyReader } from "./ReplyReader.ts"
@@ -24,6 +24,7 @@ export const target = (
 ): Target => {
   const [first, ...others] = requests.map(({ request, replyLength }): Prepared => ({
     bytes: HttpRequest.encode(address, request),
+    timed: HttpRequest.encodeTimed(address, request),
     replyLength,
   }))
   if (first === undefined) throw new Error("There is a request. This is a bug.")
@@ -36,6 +37,8 @@ export const target = (
 
 interface Prepared {
   readonly bytes: Buffer
+  /** The same with a header for the time that is left. */
+  readonly timed: HttpRequest.TimedRequest
   readonly replyLength: number | undefined
 }
 
@@ -46,6 +49,7 @@ class HttpConnection implements Connection {
   readonly #reader = new ReplyReader(false, (reply) => this.#onReply(reply))
   /** Scheduled time of the request in flight. */
   #startedAt: number | undefined
+  #deadline: CallDeadline | undefined
   #replyLength: number | undefined
   /** Whether the connection has received a reply. */
   #hasReplied = false
@@ -65,11 +69,14 @@ class HttpConnection implements Connection {
     return !this.#hasEnded
   }
 
-  send(startedAt: number): void {
-    const { bytes, replyLength } = this.#turns.next()
+  send(startedAt: number, deadline?: CallDeadline): void {
+    const { bytes, timed, replyLength } = this.#turns.next()
     this.#startedAt = startedAt
+    this.#deadline = deadline
     this.#replyLength = replyLength
-    this.#socket.write(bytes)
+    if (deadline !== undefined) deadline.cancel = () => this.close()
+    const left = deadline?.told
+    this.#socket.write(left === undefined ? bytes : HttpRequest.tell(timed, left))
   }
 
   close(): void {
@@ -95,7 +102,7 @@ class HttpConnection implements Connection {
       this.#socket.destroy()
     }
     const problem = HttpRequest.problem(reply) ?? ReplyLength.problem(reply.length, this.#replyLength)
-    this.#replies.onReply(startedAt, problem)
+    this.#replies.onReply(startedAt, problem, HttpRequest.overload(reply))
   }
 
   #lose(reason: string): void {
@@ -108,7 +115,7 @@ class HttpConnection implements Connection {
     if (startedAt === undefined) return
     this.#startedAt = undefined
     // The server may close the connection while the next request is on its way.
-    if (this.#hasReplied && this.#reader.idle) this.#replies.onUnseen(startedAt)
+    if (this.#hasReplied && this.#reader.idle) this.#replies.onUnseen(startedAt, this.#deadline)
     else this.#replies.onReply(startedAt, reason)
   }
 }

@@ -45,6 +45,7 @@ const names: ReadonlyArray<string> = [
 export const errorName = (code: number): string => names[code] ?? `error code ${code}`
 
 export const noError = 0
+export const refusedStream = 7
 export const cancel = 8
 
 /** Bytes before every payload. */

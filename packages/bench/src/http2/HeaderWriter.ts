@@ -32,8 +32,16 @@ export class HeaderWriter {
     this.#owesUpdate = true
   }
 
-  /** The next block of the connection; with other fields, of a request that the server is not to remember. */
-  block(other?: HeaderFields): Buffer {
+  /**
+   * The next block of the connection; with other fields, of a request that the server is not to remember. `added`
+   * follows the fields.
+   */
+  block(other?: HeaderFields, added?: HeaderFields): Buffer {
+    const block = this.#block(other)
+    return added === undefined ? block : Buffer.concat([block, literals(0, added)])
+  }
+
+  #block(other: HeaderFields | undefined): Buffer {
     if (this.#owesUpdate) {
       this.#owesUpdate = false
       // A table of 0 bytes is within any limit of the server.

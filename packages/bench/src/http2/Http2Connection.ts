@@ -5,7 +5,18 @@
  */
 import type { Socket } from "node:net"
 import * as Address from "../target/Address.ts"
-import { cancel, defaults, errorName, Flag, goaway, headLength, maxWindow, Setting, Type } from "./Frame.ts"
+import {
+  cancel,
+  defaults,
+  errorName,
+  Flag,
+  goaway,
+  headLength,
+  maxWindow,
+  refusedStream,
+  Setting,
+  Type,
+} from "./Frame.ts"
 import * as Frame from "./Frame.ts"
 import { FrameReader } from "./FrameReader.ts"
 import { type Headers, HeaderReader } from "./HeaderReader.ts"
@@ -20,6 +31,9 @@ export interface Http2StreamHandler {
   /** Reset, or lost with its connection; called instead of a `last`. `unseen`: the server has not begun with it. */
   readonly onAbort: (reason: string, unseen: boolean) => void
 }
+
+/** The reason of a request that the server has refused, and has not begun. */
+export const refused = `the server reset the stream: ${errorName(refusedStream)}`
 
 /** Bytes that a server may send before it hears that they were taken: so many that it never waits. */
 const ownWindow = 2 ** 30
@@ -40,6 +54,9 @@ export class Http2Stream {
   readonly handler: Http2StreamHandler
   /** Header fields, if they differ from the connection's default. */
   readonly fields: HeaderFields | undefined
+  /** Header fields behind those. */
+  readonly added: HeaderFields | undefined
+  isCancelled = false
   /** 0 until it begins. */
   id = 0
   /** Bytes that the server is ready to take. */
@@ -52,9 +69,10 @@ export class Http2Stream {
   /** Bytes received since the last WINDOW_UPDATE. */
   received = 0
 
-  constructor(handler: Http2StreamHandler, fields: HeaderFields | undefined) {
+  constructor(handler: Http2StreamHandler, fields: HeaderFields | undefined, added: HeaderFields | undefined) {
     this.handler = handler
     this.fields = fields
+    this.added = added
   }
 }
 
@@ -132,8 +150,9 @@ export class Http2Connection {
     body: ReadonlyArray<Buffer>,
     ended: boolean,
     fields?: HeaderFields,
+    added?: HeaderFields,
   ): Http2Stream {
-    const stream = new Http2Stream(handler, fields)
+    const stream = new Http2Stream(handler, fields, added)
     stream.unsent.push(...body)
     stream.ended = ended
     if (this.#retired !== undefined) handler.onAbort(this.#retired, true)
@@ -147,6 +166,16 @@ export class Http2Connection {
     stream.unsent.push(...parts)
     stream.ended = ended
     if (this.#streams.has(stream.id) && !this.#blocked.has(stream)) this.#send(stream)
+  }
+
+  /** Resets a stream, whose handler is not called any more. A stream that has not begun is not sent. */
+  cancel(stream: Http2Stream): void {
+    stream.isCancelled = true
+    if (!this.#streams.delete(stream.id)) return
+    this.#blocked.delete(stream)
+    this.#outbox.add(Frame.reset(stream.id, cancel))
+    this.#beginWaiting()
+    this.#flushSoon()
   }
 
   /** Ends all streams without calling their handlers. */
@@ -170,7 +199,7 @@ export class Http2Connection {
     if (this.#nextId > maxWindow) this.#retired = "the connection has no stream ids left"
     stream.window = this.#streamWindow
     this.#streams.set(stream.id, stream)
-    const block = this.#writer.block(stream.fields)
+    const block = this.#writer.block(stream.fields, stream.added)
     const bodiless = stream.ended && stream.unsent.length === 0
     for (let start = 0; start < block.length; start += this.#frameSize) {
       const part = block.subarray(start, start + this.#frameSize)
@@ -361,7 +390,7 @@ export class Http2Connection {
     while (this.#streams.size < this.#maxStreams && this.#retired === undefined) {
       const stream = this.#waiting.shift()
       if (stream === undefined) return
-      this.#begin(stream)
+      if (!stream.isCancelled) this.#begin(stream)
     }
   }
 
@@ -378,7 +407,9 @@ export class Http2Connection {
     const reason = `the server ended the connection: ${errorName(code)}${text === "" ? "" : `, ${text}`}`
     this.#retired = reason
     // After a graceful end, requests that the server has not begun do not fail; they are sent elsewhere.
-    for (const stream of this.#waiting.splice(0)) stream.handler.onAbort(reason, code === Frame.noError)
+    for (const stream of this.#waiting.splice(0)) {
+      if (!stream.isCancelled) stream.handler.onAbort(reason, code === Frame.noError)
+    }
     for (const stream of this.#streams.values()) {
       if (stream.id <= last) continue
       this.#streams.delete(stream.id)
@@ -398,7 +429,7 @@ export class Http2Connection {
     const streams = [...this.#streams.values()]
     this.#streams.clear()
     for (const stream of streams) stream.handler.onAbort(reason, false)
-    for (const stream of this.#waiting.splice(0)) stream.handler.onAbort(reason, false)
+    for (const stream of this.#waiting.splice(0)) if (!stream.isCancelled) stream.handler.onAbort(reason, false)
   }
 }
 

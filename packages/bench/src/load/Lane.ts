@@ -3,10 +3,10 @@
  * next connection, and their latency continues to count.
  */
 import * as Address from "../target/Address.ts"
-import type { Connection, Target } from "../target/Load.ts"
+import type { CallDeadline, Connection, Overload, Target } from "../target/Load.ts"
 
 /** Callback of a load for each reply. The next request may use `lane`. */
-export type OnReply = (lane: Lane, startedAt: number, problem: string | undefined) => void
+export type OnReply = (lane: Lane, startedAt: number, problem: string | undefined, overload?: Overload) => void
 
 /** Milliseconds before a retry, if the connection never received a reply or could not be opened. */
 const pause = 100
@@ -16,7 +16,7 @@ export class Lane {
   readonly #target: Target
   #connection: Connection | undefined
   /** Requests that wait for a connection. */
-  #waiting: Array<number> = []
+  #waiting: Array<{ readonly startedAt: number; readonly deadline: CallDeadline | undefined }> = []
   #opening: Promise<void> | undefined
   /** Whether the previous connection received any reply. */
   #hasReplied = true
@@ -40,9 +40,15 @@ export class Lane {
     return Math.max(0, this.#opened - 1)
   }
 
-  send(startedAt: number): void {
-    if (this.#connection?.accepts === true) return this.#connection.send(startedAt)
-    this.#waiting.push(startedAt)
+  send(startedAt: number, deadline?: CallDeadline): void {
+    if (this.#connection?.accepts === true) return this.#connection.send(startedAt, deadline)
+    const waiting = { startedAt, deadline }
+    this.#waiting.push(waiting)
+    if (deadline !== undefined) {
+      deadline.cancel = () => {
+        this.#waiting = this.#waiting.filter((other) => other !== waiting)
+      }
+    }
     this.#reopen()
   }
 
@@ -60,11 +66,11 @@ export class Lane {
 
   async #connect(): Promise<void> {
     this.#connection = await this.#target.connect({
-      onReply: (startedAt, problem) => {
+      onReply: (startedAt, problem, overload) => {
         if (problem === undefined) this.#hasReplied = true
-        this.onReply(this, startedAt, problem)
+        this.onReply(this, startedAt, problem, overload)
       },
-      onUnseen: (startedAt) => this.send(startedAt),
+      onUnseen: (startedAt, deadline) => this.send(startedAt, deadline),
     })
     this.#opened += 1
     if (this.#closed) this.#connection.close()
@@ -86,8 +92,8 @@ export class Lane {
       problem = Address.reason(error)
     }
     this.#opening = undefined
-    for (const startedAt of this.#waiting.splice(0)) {
-      if (problem === undefined) this.send(startedAt)
+    for (const { startedAt, deadline } of this.#waiting.splice(0)) {
+      if (problem === undefined) this.send(startedAt, deadline)
       else this.onReply(this, startedAt, problem)
     }
   }

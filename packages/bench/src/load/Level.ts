@@ -1,15 +1,29 @@
 /** One point of a sweep: a number of requests in flight, or of requests per second. */
 import type { Distribution } from "@nereid/core/internal/synthetic/Arrivals"
 
-export type Level =
-  | { readonly concurrency: number }
-  | { readonly perSecond: number; readonly distribution: Distribution }
+export type Level = { readonly concurrency: number } | OpenLevel
 
-export const isOpen = (level: Level): level is Extract<Level, { readonly perSecond: number }> => "perSecond" in level
+export interface OpenLevel {
+  readonly perSecond: number
+  readonly distribution: Distribution
+  /** Set for a rate that is a multiple of the server's capacity. */
+  readonly overload?: { readonly times: number; readonly capacity: number }
+}
+
+/** A multiple of the capacity, which a closed loop with so many requests in flight measures before the level. */
+export interface Multiple {
+  readonly times: number
+  readonly concurrency: number
+  readonly distribution: Distribution
+}
+
+export const isOpen = (level: Level): level is OpenLevel => "perSecond" in level
 
 /** Formats a level for people: `16 at a time`, `250/s poisson`. */
-export const print = (level: Level): string =>
-  isOpen(level) ? `${level.perSecond} requests/s, ${level.distribution}` : `concurrency ${level.concurrency}`
+export const print = (level: Level | Multiple): string => {
+  if ("times" in level) return `${level.times} times the capacity`
+  return isOpen(level) ? `${level.perSecond} requests/s, ${level.distribution}` : `concurrency ${level.concurrency}`
+}
 
 /** Maximum number of levels; more are a mistake. */
 const maxLevels = 1000

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished, vi } from "vitest"
 import * as Arrivals from "@nereid/core/internal/synthetic/Arrivals"
 import type { Clock } from "./Clock.ts"
 import { Lane } from "./Lane.ts"
-import type { Replies, Target } from "../target/Load.ts"
+import type { CallDeadline, Overload, Replies, Target } from "../target/Load.ts"
 import * as OpenLoop from "./OpenLoop.ts"
 import * as Random from "@nereid/core/internal/synthetic/Random"
 
@@ -36,13 +36,22 @@ class TestClock implements Clock {
 
 /** Records the requests that were sent: connection number and scheduled time. */
 const start = async (options: Partial<OpenLoop.OpenLoopOptions> & { readonly lanes?: number }) => {
-  const sent: Array<{ readonly connection: number; readonly startedAt: number; readonly replies: Replies }> = []
+  const sent: Array<{
+    readonly connection: number
+    readonly startedAt: number
+    readonly deadline: CallDeadline | undefined
+    readonly replies: Replies
+  }> = []
   let connections = 0
   const target: Target = {
     perConnection: options.perLane ?? Infinity,
     connect: async (replies) => {
       const connection = connections++
-      return { accepts: true, send: (startedAt) => sent.push({ connection, startedAt, replies }), close: () => {} }
+      return {
+        accepts: true,
+        send: (startedAt, deadline) => sent.push({ connection, startedAt, deadline, replies }),
+        close: () => {},
+      }
     },
   }
   const lanes = Array.from({ length: options.lanes ?? 1 }, () => new Lane(target))
@@ -57,7 +66,8 @@ const start = async (options: Partial<OpenLoop.OpenLoopOptions> & { readonly lan
     ...options,
     ...extent,
   })
-  const reply = (index: number, problem?: string) => sent[index]?.replies.onReply(sent[index].startedAt, problem)
+  const reply = (index: number, problem?: string, overload?: Overload) =>
+    sent[index]?.replies.onReply(sent[index].startedAt, problem, overload)
   return { sent, clock, measured, reply }
 }
 
@@ -145,6 +155,46 @@ it("nothing is given up while there is nothing to wait for", async () => {
   vi.advanceTimersByTime(8)
   reply(0)
   expect((await measured).requests).toBe(1)
+})
+
+const deadline = { milliseconds: 25, isTold: false }
+
+it("callers give up at their deadline, and their requests are cancelled", async () => {
+  const { sent, clock, measured, reply } = await start({ requests: 4, deadline, maxOutstanding: 2 })
+  const cancelled: Array<number> = []
+  clock.advance(20)
+  for (const [index, { deadline }] of sent.entries()) if (deadline) deadline.cancel = () => cancelled.push(index)
+  // The third waits until the first is given up.
+  clock.advance(14)
+  expect(sent.map(({ startedAt }) => startedAt)).toEqual([1010, 1020])
+  clock.advance(2)
+  expect(cancelled).toEqual([0])
+  expect(sent.map(({ startedAt }) => startedAt)).toEqual([1010, 1020, 1030])
+  reply(1)
+  reply(2, "RESOURCE_EXHAUSTED", "refused")
+  clock.advance(10)
+  reply(3, "DEADLINE_EXCEEDED", "late")
+  const { requests, goodput, problems } = await measured
+  expect({ requests, late: goodput?.late, refused: goodput?.refused.count }).toEqual({
+    requests: 1,
+    late: 2,
+    refused: 1,
+  })
+  expect(goodput?.refused.max).toBeCloseTo(6, 1)
+  // The one in time, the one that was given up, and the one that the server ended.
+  expect(goodput?.accepted.count).toBe(3)
+  expect(goodput?.accepted.min).toBeCloseTo(16, 1)
+  expect(problems.count).toBe(0)
+})
+
+it("a reply after the deadline is late, and other problems stay problems", async () => {
+  const { clock, measured, reply } = await start({ requests: 2, deadline })
+  clock.advance(20)
+  clock.time += 16
+  reply(0)
+  reply(1, "INTERNAL")
+  const { requests, goodput, problems } = await measured
+  expect({ requests, late: goodput?.late, problems: problems.count }).toEqual({ requests: 0, late: 1, problems: 1 })
 })
 
 it("arrivals come as often as they are to, and the same again for the same seed", () => {

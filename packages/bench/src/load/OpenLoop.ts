@@ -4,6 +4,7 @@
  * it.
  */
 import type { Arrivals } from "@nereid/core/internal/synthetic/Arrivals"
+import { CallDeadline, type Overload } from "../target/Load.ts"
 import type { Clock } from "./Clock.ts"
 import type { Lane } from "./Lane.ts"
 import { Latencies } from "./Latencies.ts"
@@ -17,8 +18,28 @@ export type OpenLoopOptions = Extent & {
   readonly maxOutstanding: number
   /** Maximum requests in flight on one lane: `Target.perConnection`. */
   readonly perLane: number
+  /** Undefined for callers that wait for any time. */
+  readonly deadline?: Deadline | undefined
   /** Milliseconds without any reply after which the remaining requests are abandoned. Default 30 seconds. */
   readonly patience?: number
+}
+
+/** When callers give up, and cancel their requests. */
+export interface Deadline {
+  /** Milliseconds after the scheduled time of a request. */
+  readonly milliseconds: number
+  /** Whether requests tell the server how much time is left. */
+  readonly isTold: boolean
+}
+
+/** Requests that had a deadline and no valid reply in time. */
+export interface Goodput {
+  /** Of accepted requests. One without a reply counts with the time at which its caller gave up. */
+  readonly accepted: Latencies
+  /** Time until the refusal, of requests that the server refused. */
+  readonly refused: Latencies
+  /** Number of requests whose caller gave up. */
+  readonly late: number
 }
 
 /** Result of an open loop. */
@@ -29,11 +50,13 @@ export interface OpenMeasured extends Measured {
   readonly held: number
   /** Number of requests that were scheduled in the round but not sent before its end. */
   readonly unsent: number
+  /** Undefined without a deadline. */
+  readonly goodput: Goodput | undefined
 }
 
 /** Runs an open loop. Never rejects: failed requests are in `problems` of the result. */
 export const run = async (lanes: ReadonlyArray<Lane>, options: OpenLoopOptions): Promise<OpenMeasured> => {
-  const { arrivals, clock, perLane, patience = 30_000 } = options
+  const { arrivals, clock, perLane, deadline: limit, patience = 30_000 } = options
   const maxOutstanding = Math.min(options.maxOutstanding, perLane * lanes.length)
   const free = new FreeLanes(lanes, perLane)
   const lateness = new Latencies()
@@ -43,19 +66,32 @@ export const run = async (lanes: ReadonlyArray<Lane>, options: OpenLoopOptions):
   /** Whether the next request waits for others to end. */
   let holding = false
 
-  const round = new Round(lanes, (lane, startedAt, problem) => {
+  const goodput = limit && new Waiting(limit)
+  const round = new Round(lanes, (lane, startedAt, problem, overload) => {
     ended = clock.now()
-    if (problem !== undefined) round.problems.add(problem)
-    else round.latencies.record(ended - startedAt)
-    free.add(lane)
-    round.outstanding -= 1
+    const isInTime = goodput?.replied(startedAt, ended, overload) ?? true
+    if (problem === undefined) {
+      if (isInTime) round.latencies.record(ended - startedAt)
+    } else if (goodput === undefined || overload === undefined) round.problems.add(problem)
+    leave(lane)
     if (next <= ended) send()
     else if (isOver()) round.stop()
   })
+  const leave = (lane: Lane) => {
+    free.add(lane)
+    round.outstanding -= 1
+  }
   const isOver = () => left === 0 || next >= deadline
+
+  const giveUp = (now: number) => {
+    if (goodput === undefined || now < goodput.nextAt) return
+    goodput.giveUp(now, leave)
+    if (isOver()) round.stop()
+  }
 
   const send = () => {
     const now = clock.now()
+    giveUp(now)
     while (next <= now && !isOver()) {
       if (now >= deadline) {
         unsent += 1
@@ -63,19 +99,21 @@ export const run = async (lanes: ReadonlyArray<Lane>, options: OpenLoopOptions):
         const lane = round.outstanding < maxOutstanding ? free.take() : undefined
         if (lane === undefined) {
           holding = true
+          if (goodput !== undefined) clock.wake(goodput.nextAt, send)
           return
         }
         if (holding) held += 1
         else lateness.record(now - next)
         left -= 1
         round.outstanding += 1
-        lane.send(next)
+        lane.send(next, goodput?.begin(next, lane))
       }
       next += arrivals.next()
     }
     holding = false
     if (isOver()) round.stop()
-    else clock.wake(next, send)
+    const wakeAt = Math.min(isOver() ? Infinity : next, goodput?.nextAt ?? Infinity)
+    if (wakeAt < Infinity) clock.wake(wakeAt, send)
   }
 
   const started = clock.now()
@@ -85,7 +123,56 @@ export const run = async (lanes: ReadonlyArray<Lane>, options: OpenLoopOptions):
   clock.wake(next, send)
   await round.waitForReplies(patience)
   const end = Math.max(ended, deadline === Infinity ? ended : deadline)
-  return { ...round.measured(end - started), lateness, held, unsent }
+  return { ...round.measured(end - started), lateness, held, unsent, goodput }
+}
+
+/** Requests in flight with a deadline, in the order of their scheduled times. */
+class Waiting implements Goodput {
+  readonly accepted = new Latencies()
+  readonly refused = new Latencies()
+  late = 0
+  readonly #limit: Deadline
+  readonly #requests = new Map<number, { readonly lane: Lane; readonly deadline: CallDeadline }>()
+
+  constructor(limit: Deadline) {
+    this.#limit = limit
+  }
+
+  /** The time at which the next caller gives up; infinite without requests. */
+  get nextAt(): number {
+    const { value: first } = this.#requests.keys().next()
+    return first === undefined ? Infinity : first + this.#limit.milliseconds
+  }
+
+  begin(startedAt: number, lane: Lane): CallDeadline {
+    const deadline = new CallDeadline(startedAt + this.#limit.milliseconds, this.#limit.isTold)
+    this.#requests.set(startedAt, { lane, deadline })
+    return deadline
+  }
+
+  /** Returns whether the reply is in time. */
+  replied(startedAt: number, now: number, overload: Overload | undefined): boolean {
+    this.#requests.delete(startedAt)
+    const latency = now - startedAt
+    const { milliseconds } = this.#limit
+    if (overload === "refused") this.refused.record(latency)
+    else this.accepted.record(overload === "late" ? Math.max(latency, milliseconds) : latency)
+    const isLate = overload === "late" || latency > milliseconds
+    if (isLate && overload !== "refused") this.late += 1
+    return !isLate
+  }
+
+  /** Cancels the requests whose deadline has passed, and hands their lanes back. */
+  giveUp(now: number, leave: (lane: Lane) => void): void {
+    for (const [startedAt, { lane, deadline }] of this.#requests) {
+      if (deadline.at > now) return
+      this.#requests.delete(startedAt)
+      this.late += 1
+      this.accepted.record(now - startedAt)
+      deadline.cancel()
+      leave(lane)
+    }
+  }
 }
 
 /**

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest"
 import * as Curve from "../report/Curve.ts"
 import type { Level } from "./Level.ts"
-import type { Target } from "../target/Load.ts"
+import type { Overload, Target } from "../target/Load.ts"
 import type { Counters } from "../target/ServerCounters.ts"
 import * as Summary from "../report/Summary.ts"
 import * as Sweep from "./Sweep.ts"
@@ -11,11 +11,12 @@ import * as Table from "../report/Table.ts"
 interface Setting {
   readonly perConnection?: number
   readonly problem?: (request: number) => string | undefined
+  readonly overload?: Overload
   readonly statistics?: () => Counters | undefined
 }
 
 const sweep = async (
-  levels: ReadonlyArray<Level>,
+  levels: Sweep.SweepOptions["levels"],
   setting: Setting = {},
   options: Partial<Sweep.SweepOptions> = {},
 ) => {
@@ -29,7 +30,7 @@ const sweep = async (
       open += 1
       return {
         accepts: true,
-        send: (startedAt) => setImmediate(onReply, startedAt, setting.problem?.(requests++)),
+        send: (startedAt) => setImmediate(onReply, startedAt, setting.problem?.(requests++), setting.overload),
         close: () => (open -= 1),
       }
     },
@@ -48,7 +49,7 @@ const sweep = async (
     seed: 1,
     clock: { now: () => performance.now(), wake: (_, call) => setImmediate(call), close: () => {} },
     statistics: async () => setting.statistics?.(),
-    onRound: (level, round) => log.push(`${"concurrency" in level ? level.concurrency : level.perSecond}:${round}`),
+    onRound: (level, round) => log.push(`${"perSecond" in level ? level.perSecond : level.concurrency}:${round}`),
     ...options,
   })
   for await (const result of run) results.push(result)
@@ -79,6 +80,28 @@ it("sends at a rate, over no more connections than it takes", async () => {
     Array.from({ length: 3 }, () => [40, true]),
   )
   expect(opened).toBeLessThanOrEqual(8)
+})
+
+it("measures the capacity before it sends a multiple of it", async () => {
+  const multiple = { times: 2, concurrency: 4, distribution: "constant" } as const
+  const { results, summaries } = await sweep([multiple], {}, { deadline: { milliseconds: 1000, isTold: true } })
+  const [level] = results.map(({ level }) => level)
+  const { overload, perSecond } = level !== undefined && "perSecond" in level ? level : {}
+  expect(overload?.capacity).toBeGreaterThan(0)
+  expect(perSecond).toBe((overload?.capacity ?? 0) * 2)
+  expect(summaries[0]?.goodput).toMatchObject({ overload, refused: 0, late: 0 })
+  const row = Table.row(summaries[0]!, { open: true, batchSize: 1, percentages: [99], server: false, deadline: true })
+  expect(row.trim().split(/ +/)).toHaveLength(10)
+})
+
+it("goes on after a level at which nothing was in time", async () => {
+  const level = { perSecond: 5000, distribution: "constant" } as const
+  const { results } = await sweep(
+    [level, level],
+    { problem: () => "UNAVAILABLE", overload: "refused" },
+    { deadline: { milliseconds: 1000, isTold: true }, rounds: 1 },
+  )
+  expect(results.map(({ rounds }) => rounds.map(({ goodput }) => goodput?.refused.count))).toEqual([[40], [40]])
 })
 
 it("ends where nothing is answered as it should be", async () => {

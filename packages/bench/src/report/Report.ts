@@ -41,7 +41,7 @@ export const make = (results: ReadonlyArray<LevelResult>, report: ReportOptions)
 }
 
 const level = (result: LevelResult, percentages: ReadonlyArray<number>) => {
-  const { level, requests, perSecond, mean, max, percentiles, errors, messages, server, cpu, busy, remarks } =
+  const { level, requests, perSecond, mean, max, percentiles, errors, messages, server, cpu, busy, remarks, goodput } =
     Summary.make(result, percentages)
   return {
     ...(Level.isOpen(level)
@@ -50,6 +50,7 @@ const level = (result: LevelResult, percentages: ReadonlyArray<number>) => {
     requests,
     requests_per_second: perSecond,
     latency: { mean, max, percentiles: Object.fromEntries(percentiles) },
+    ...(goodput === undefined ? {} : { goodput: goodputOf(goodput) }),
     errors: { count: errors, messages: Object.fromEntries(messages) },
     server: share(server),
     load: { cpu, busy },
@@ -57,6 +58,15 @@ const level = (result: LevelResult, percentages: ReadonlyArray<number>) => {
     rounds: result.rounds.map((measured) => round(measured, percentages)),
   }
 }
+
+const goodputOf = ({ overload, refused, late, accepted, refusal }: Summary.GoodputSummary) => ({
+  capacity: overload?.capacity ?? null,
+  times: overload?.times ?? null,
+  refused_per_second: refused,
+  late_per_second: late,
+  accepted_percentiles: Object.fromEntries(accepted),
+  refusal_p99: refusal,
+})
 
 const round = (
   {

@@ -18,11 +18,26 @@ export interface Summary {
   /** The first few that differ, and how often. */
   readonly messages: ReadonlyMap<string, number>
   readonly server: ServerShare | undefined
+  /** Undefined without a deadline. */
+  readonly goodput: GoodputSummary | undefined
   /** Shares of one core and of the time: Usage.ts. */
   readonly cpu: number
   readonly busy: number
   /** Remarks that qualify the figures. */
   readonly remarks: ReadonlyArray<string>
+}
+
+/** Requests at a rate, with a deadline. Medians of the rounds. */
+export interface GoodputSummary {
+  /** Multiple of the capacity, and the capacity in requests per second; undefined for a rate that was given. */
+  readonly overload: NonNullable<Level.OpenLevel["overload"]> | undefined
+  /** Requests per second that were refused, and those whose callers gave up. */
+  readonly refused: number
+  readonly late: number
+  /** Milliseconds, of accepted requests; callers that gave up included. */
+  readonly accepted: ReadonlyMap<number, number>
+  /** 99th percentile of the time until a refusal, in milliseconds; NaN without refusals. */
+  readonly refusal: number
 }
 
 /** The lower one of the two in the middle. */
@@ -43,10 +58,28 @@ export const make = ({ level, rounds }: LevelResult, percentages: ReadonlyArray<
     errors: sum(rounds, ({ problems }) => problems.count),
     messages: messages(rounds),
     server: server(rounds),
+    goodput: goodput(level, rounds, percentages),
     cpu: of(({ usage }) => usage.cpu),
     busy: of(({ usage }) => usage.busy),
   }
   return { ...summary, remarks: remarks(level, rounds, summary) }
+}
+
+const goodput = (
+  level: Level.Level,
+  rounds: ReadonlyArray<RoundResult>,
+  percentages: ReadonlyArray<number>,
+): GoodputSummary | undefined => {
+  const measured = rounds.flatMap(({ goodput, seconds }) => (goodput === undefined ? [] : [{ ...goodput, seconds }]))
+  if (measured.length === 0) return undefined
+  const of = (figure: (round: (typeof measured)[number]) => number) => median(measured.map(figure))
+  return {
+    overload: Level.isOpen(level) ? level.overload : undefined,
+    refused: of(({ refused, seconds }) => refused.count / seconds),
+    late: of(({ late, seconds }) => late / seconds),
+    accepted: new Map(percentages.map((each) => [each, of(({ accepted }) => accepted.percentile(each))])),
+    refusal: of(({ refused }) => refused.percentile(99)),
+  }
 }
 
 const sum = (rounds: ReadonlyArray<RoundResult>, figure: (round: RoundResult) => number): number =>
@@ -86,7 +119,9 @@ const remarks = (
   { requests, busy, errors, server }: Omit<Summary, "remarks">,
 ): ReadonlyArray<string> => {
   const found: Array<string> = []
-  if (requests === 0 && errors === 0) found.push("no response arrived within a round: use longer rounds (--seconds)")
+  const refusedOrLate = sum(rounds, ({ goodput }) => (goodput === undefined ? 0 : goodput.refused.count + goodput.late))
+  if (requests + errors + refusedOrLate === 0)
+    found.push("no response arrived within a round: use longer rounds (--seconds)")
   // At a fixed rate, the busy wait for the next request counts as busy; lateness is the better indicator there.
   if (!Level.isOpen(level) && busy >= busyLoad) {
     const share = `${(100 * busy).toFixed(0)} %`
@@ -108,7 +143,7 @@ const remarks = (
   if (reconnections > 0) found.push(`the server closed ${reconnections} connections, which were reopened`)
   if (server === undefined) return found
   if (server.cacheHits > 0) found.push(`the server answered ${server.cacheHits} requests from its response cache`)
-  const otherRequests = server.requests - requests - errors
+  const otherRequests = server.requests - requests - errors - refusedOrLate
   // Requests in flight at the end of a round also receive replies.
   const late = Level.isOpen(level) ? 0 : level.concurrency * rounds.length
   if (otherRequests > late + Math.max(100, requests / 10)) {

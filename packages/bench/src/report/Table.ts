@@ -13,6 +13,8 @@ export interface TableOptions {
   readonly percentages: ReadonlyArray<number>
   /** Whether the server provides its counters. */
   readonly server: boolean
+  /** Whether requests have a deadline. Default false. */
+  readonly deadline?: boolean
 }
 
 interface Column {
@@ -20,18 +22,23 @@ interface Column {
   readonly cell: (summary: Summary) => string
 }
 
-const columns = ({ open, batchSize, percentages, server }: TableOptions): ReadonlyArray<Column> => [
+const columns = ({ open, batchSize, percentages, server, deadline }: TableOptions): ReadonlyArray<Column> => [
   {
     title: open ? "sent/s" : "concurrency",
     cell: ({ level }) => (Level.isOpen(level) ? rate(level.perSecond) : String(level.concurrency)),
   },
-  { title: "requests/s", cell: ({ perSecond }) => rate(perSecond) },
+  ...(deadline === true
+    ? goodputColumns
+    : [{ title: "requests/s", cell: ({ perSecond }: Summary) => rate(perSecond) }]),
   ...(batchSize === 1 ? [] : [{ title: "rows/s", cell: ({ perSecond }: Summary) => rate(perSecond * batchSize) }]),
   ...percentages.map((percentage) => ({
     title: `p${percentage} ms`,
-    cell: ({ percentiles }: Summary) => milliseconds(percentiles.get(percentage) ?? Number.NaN),
+    cell: ({ percentiles, goodput }: Summary) =>
+      milliseconds((goodput?.accepted ?? percentiles).get(percentage) ?? Number.NaN),
   })),
-  { title: "max ms", cell: ({ max }) => milliseconds(max) },
+  deadline === true
+    ? { title: "refusal ms", cell: ({ goodput }) => milliseconds(goodput?.refusal ?? Number.NaN) }
+    : { title: "max ms", cell: ({ max }) => milliseconds(max) },
   { title: "errors", cell: ({ errors }) => String(errors) },
   ...(server
     ? [
@@ -41,6 +48,20 @@ const columns = ({ open, batchSize, percentages, server }: TableOptions): Readon
       ]
     : []),
   { title: "load %", cell: ({ cpu }) => (100 * cpu).toFixed(0) },
+]
+
+const goodputColumns: ReadonlyArray<Column> = [
+  { title: "capacity", cell: ({ goodput }) => rate(goodput?.overload?.capacity ?? Number.NaN) },
+  { title: "in time/s", cell: ({ perSecond }) => rate(perSecond) },
+  {
+    title: "% of it",
+    cell: ({ goodput, perSecond }) => {
+      const share = (100 * perSecond) / (goodput?.overload?.capacity ?? Number.NaN)
+      return Number.isNaN(share) ? "–" : share.toFixed(0)
+    },
+  },
+  { title: "refused/s", cell: ({ goodput }) => rate(goodput?.refused ?? Number.NaN) },
+  { title: "late/s", cell: ({ goodput }) => rate(goodput?.late ?? Number.NaN) },
 ]
 
 /** Wide enough for any number there may be. */
@@ -97,4 +118,5 @@ export const milliseconds = (value: number): string => {
   return value.toFixed(value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0)
 }
 
-export const rate = (value: number): string => value.toFixed(value < 10 ? 2 : value < 1000 ? 1 : 0)
+export const rate = (value: number): string =>
+  Number.isNaN(value) ? "–" : value.toFixed(value < 10 ? 2 : value < 1000 ? 1 : 0)

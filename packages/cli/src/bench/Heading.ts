@@ -26,11 +26,16 @@ export const method = ({ protocol }: BenchmarkOptions, load: LoadOptions): strin
   const rounds = load.rounds === 1 ? `one round of ${round}` : `medians of ${load.rounds} rounds of ${round}`
   const warmUp =
     load.warmUp !== undefined && "seconds" in load.warmUp ? `, after a warm-up of ${load.warmUp.seconds} s` : ""
-  const open = load.levels.some(Level.isOpen)
+  const open = load.levels.some((level) => "times" in level || Level.isOpen(level))
   const single = protocol === "http" || protocol === "http-json"
   const shared = load.connections === 1 ? "one connection" : `up to ${load.connections} connections`
   const connections = single ? "one connection for each request in flight" : shared
-  return `${rounds}${warmUp}; ${connections}${open ? `, up to ${load.maxOutstanding} requests in flight` : ""}`
+  return `${rounds}${warmUp}; ${connections}${open ? `, up to ${load.maxOutstanding} requests in flight` : ""}${deadline(load)}`
+}
+
+const deadline = ({ deadline: limit }: LoadOptions): string => {
+  if (limit === undefined) return ""
+  return `; callers give up after ${limit.milliseconds} ms${limit.isTold ? ", which the server is told" : ""}`
 }
 
 export const tensors = (all: ReadonlyArray<WireTensor>): string => {

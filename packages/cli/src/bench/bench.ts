@@ -26,6 +26,10 @@ export const bench = Command.make(
     const target = yield* BenchTargetFlags.options(flags.target)
     const request = yield* BenchRequestFlags.options(flags.request)
     const load = yield* BenchLoadFlags.options(flags.load)
+    if (load.deadline !== undefined && target.protocol === "grpc-stream") {
+      const message = "--deadline and --open-loop require unary requests: leave out --streaming"
+      return yield* new CliError.UserError({ cause: message })
+    }
     yield* Effect.tryPromise({
       try: () => run({ ...target, ...request }, load, flags.output),
       catch: (error) => new CliError.UserError({ cause: Address.reason(error) }),
@@ -69,13 +73,14 @@ const run = async (
   try {
     for (const line of Heading.lines(benchmark, options, load)) say(line)
     const table: Table.TableOptions = {
-      open: load.levels.some(Level.isOpen),
+      open: load.levels.some((level) => "times" in level || Level.isOpen(level)),
+      deadline: load.deadline !== undefined,
       batchSize: benchmark.batchSize,
       percentages,
       server: (await benchmark.statistics()) !== undefined,
     }
     say(Table.head(table))
-    const onRound = (level: Level.Level, round: number) => {
+    const onRound = (level: Level.Level | Level.Multiple, round: number) => {
       const progressText = round === 0 ? "warming up" : `round ${round} of ${load.rounds}`
       progress.begin(`${Level.print(level)}, ${progressText}`, milliseconds(round === 0 ? load.warmUp : load.extent))
     }

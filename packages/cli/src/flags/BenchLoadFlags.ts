@@ -42,6 +42,27 @@ export const flags = {
     },
     parseLevels(false),
   ),
+  multiples: FlagKind.optional(
+    "open-loop",
+    {
+      takes: "numbers",
+      description:
+        "Rates as multiples of the capacity, such as 1.2,2,5; the capacity is measured first with --concurrency " +
+        "requests in flight (default 64)",
+    },
+    parseLevels(false),
+  ),
+  deadline: FlagKind.optional(
+    "deadline",
+    {
+      takes: "number",
+      description:
+        "Time after which callers give up, in milliseconds, with --request-rate or --open-loop (default with " +
+        "--open-loop 100)",
+    },
+    parseNumber(999_999),
+  ),
+  tellDeadline: FlagKind.boolean("tell-deadline", "Whether requests tell the server their deadline", true),
   distribution: FlagKind.choice("request-distribution", "Distribution of send times with --request-rate", "poisson", [
     "constant",
     "poisson",
@@ -106,28 +127,49 @@ type Values = Command.Command.Config.Infer<typeof flags>
 
 export interface LoadOptions extends Pick<
   SweepOptions,
-  "levels" | "rounds" | "extent" | "warmUp" | "connections" | "maxOutstanding" | "patience"
+  "levels" | "rounds" | "extent" | "warmUp" | "connections" | "maxOutstanding" | "patience" | "deadline"
 > {
   readonly percentages: ReadonlyArray<number>
   /** Highest percentile, in milliseconds, above which the sweep ends. */
   readonly threshold: number
 }
 
+/** Requests in flight that measure the capacity for `--open-loop`. */
+const defaultCapacityCalls = 64
+
+/** Milliseconds, with `--open-loop`. */
+const defaultDeadline = 100
+
 /** Fails if flags contradict each other. */
 export const options = (values: Values): Effect.Effect<LoadOptions, CliError.UserError> => {
-  const { concurrency, rates, distribution, interval, requests, threshold = Infinity } = values
+  const { concurrency, rates, multiples, distribution, interval, requests, threshold = Infinity } = values
   const refuse = (message: string) => Effect.fail(new CliError.UserError({ cause: message }))
   if (concurrency !== undefined && rates !== undefined) {
     return refuse("--concurrency and --request-rate exclude each other: pass one of them")
+  }
+  if (multiples !== undefined && rates !== undefined) {
+    return refuse("--open-loop and --request-rate exclude each other: pass one of them")
+  }
+  if (multiples !== undefined && concurrency !== undefined && concurrency.length > 1) {
+    return refuse("--open-loop measures the capacity at one level: pass one number to --concurrency")
+  }
+  if (values.deadline !== undefined && multiples === undefined && rates === undefined) {
+    return refuse("--deadline requires --open-loop or --request-rate")
   }
   const percentages = values.percentages.map(Number)
   const wrong = values.percentages.find(
     (_, index) => !((percentages[index] ?? 0) > 0 && (percentages[index] ?? 0) < 100),
   )
   if (wrong !== undefined) return refuse(`--percentile: ${wrong} is not a number above 0 and below 100`)
+  const milliseconds = values.deadline ?? (multiples === undefined ? undefined : defaultDeadline)
   const seconds = interval === undefined ? values.seconds : interval / 1000
   return Effect.succeed({
-    levels: rates?.map((perSecond) => ({ perSecond, distribution })) ??
+    levels: multiples?.map((times) => ({
+      times,
+      concurrency: concurrency?.[0] ?? defaultCapacityCalls,
+      distribution,
+    })) ??
+      rates?.map((perSecond) => ({ perSecond, distribution })) ??
       concurrency?.map((each) => ({ concurrency: each })) ?? [{ concurrency: 1 }],
     rounds: values.rounds,
     extent: requests === undefined ? { seconds } : { requests },
@@ -135,6 +177,7 @@ export const options = (values: Values): Effect.Effect<LoadOptions, CliError.Use
     connections: values.connections,
     maxOutstanding: values.maxOutstanding,
     patience: values.patience * 1000,
+    deadline: milliseconds === undefined ? undefined : { milliseconds, isTold: values.tellDeadline },
     percentages: percentages.length === 0 ? [50, 90, 99] : percentages.toSorted((one, other) => one - other),
     threshold,
   })
