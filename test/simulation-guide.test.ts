@@ -21,3 +21,13 @@ it.each(["choose.ts", "slots.ts"])("prints the table of %s", async (file) => {
   expect(cells.length).toBeGreaterThan(0)
   expect(cells).toEqual(rows.map((row: object) => Object.values(row).map(String)))
 })
+
+it("the instance of overload.ts answers in time what it can", async () => {
+  const module: unknown = await import(guide.file("overload.ts"))
+  const outcomes =
+    typeof module === "object" && module !== null && "overload" in module && Array.isArray(module.overload)
+      ? module.overload
+      : []
+  expect(outcomes).toHaveLength(3)
+  for (const { share } of outcomes) expect(share).toBeGreaterThan(0.95)
+})

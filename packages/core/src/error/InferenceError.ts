@@ -22,7 +22,10 @@ export class MalformedRequest extends Data.TaggedError("MalformedRequest")<Messa
 export class ModelNotFound extends Data.TaggedError("ModelNotFound")<Message> {}
 /** The model is known and takes no requests now. */
 export class ModelNotReady extends Data.TaggedError("ModelNotReady")<Message> {}
-/** The queue of the model, or the memory for requests in flight, is full. A retry may succeed. */
+/**
+ * The queue of the model, or the memory for requests in flight, is full, or the queue is too long to answer before the
+ * deadline. A retry may succeed.
+ */
 export class QueueFull extends Data.TaggedError("QueueFull")<RetryableMessage> {}
 /** The request has waited for as long as the model lets a request wait in its queue. */
 export class QueueTimeout extends Data.TaggedError("QueueTimeout")<RetryableMessage> {}

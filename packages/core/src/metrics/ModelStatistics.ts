@@ -64,9 +64,13 @@ export interface ComputeDurations {
   readonly batch?: number
 }
 
-/** Requests that a queue refused or gave up: it was full, or the queue timeout or the caller's deadline had passed. */
+/**
+ * Requests that a queue refused or gave up: it was full, or too long to answer in time by its prediction, or the queue
+ * timeout or the caller's deadline had passed.
+ */
 export interface QueueRefusals {
   full: number
+  predicted: number
   timeout: number
   deadline: number
 }
@@ -98,7 +102,7 @@ export class ModelStatistics {
   readonly cacheMiss = new StatisticDuration()
   readonly failures: { [R in FailureReason]: number } = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 }
   /** Part of the failures with the reason REJECTED, for models with a queue here. */
-  readonly queueRefusals: QueueRefusals = { full: 0, timeout: 0, deadline: 0 }
+  readonly queueRefusals: QueueRefusals = { full: 0, predicted: 0, timeout: 0, deadline: 0 }
   /** By rows of the batch. */
   readonly batches = new Map<number, BatchStatistics>()
   /** Of a decoupled model, by the response's place in its request, from 0. */

@@ -73,14 +73,14 @@ it.effect("refusals are counted by what refused: a full queue, a queue timeout, 
     yield* send(4)
     yield* send(4)
     yield* settle
-    expect(queueRefusals).toEqual({ full: 1, timeout: 0, deadline: 0 })
+    expect(queueRefusals).toEqual({ full: 1, predicted: 0, timeout: 0, deadline: 0 })
     yield* TestClock.adjust(10)
-    expect(queueRefusals).toEqual({ full: 1, timeout: 0, deadline: 1 })
+    expect(queueRefusals).toEqual({ full: 1, predicted: 0, timeout: 0, deadline: 1 })
     yield* TestClock.adjust(10)
-    expect(queueRefusals).toEqual({ full: 1, timeout: 1, deadline: 1 })
+    expect(queueRefusals).toEqual({ full: 1, predicted: 0, timeout: 1, deadline: 1 })
     yield* send(4, { deadline: 1 })
     yield* settle
-    expect(queueRefusals).toEqual({ full: 1, timeout: 1, deadline: 2 })
+    expect(queueRefusals).toEqual({ full: 1, predicted: 0, timeout: 1, deadline: 2 })
   }),
 )
 

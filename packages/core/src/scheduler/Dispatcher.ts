@@ -8,6 +8,7 @@
  *     └───────────────────────────────────────────────┴──────────────────────┘
  */
 import { Effect, Latch, type Scheduler } from "effect"
+import type { AdmissionControl } from "./AdmissionControl.ts"
 import type { Alarm } from "./Alarm.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
 import type { Load, Pool } from "./Pool.ts"
@@ -22,6 +23,7 @@ export interface DispatcherOptions {
   /** Takes turns of the event loop. */
   readonly tasks: Scheduler.SchedulerDispatcher
   readonly alarms: AlarmClock
+  readonly admission: AdmissionControl | undefined
   /** Whether no batch may start yet. */
   readonly isHeld: (() => boolean) | undefined
   /** Called when no instance will take the queued requests any more. */
@@ -116,10 +118,11 @@ export class Dispatcher {
 
   /** Whether another batch may start in this turn. A batch that ended at once has woken the loop for the next one. */
   #startNext(): boolean {
-    const { pool, batches } = this.#options
+    const { pool, batches, admission } = this.#options
     const load = pool.leastLoaded
     if (load === undefined) return false
     const now = batches.nanos()
+    admission?.drop(now)
     const decision = this.#decide(load, now)
     if (decision === undefined) return false
     if (decision._tag === "Wait") this.#wait(decision.until, now)
@@ -168,6 +171,7 @@ export class Dispatcher {
   #start(load: Load, requests: ReadonlyArray<QueuedRequest>, now: number): void {
     const { pool, queue, batches } = this.#options
     const batch = new RunningBatch(batches, load.instance, requests)
+    if (queue.size > 0) batches.admission.leftBehind(rowsOf(requests))
     pool.begin(load, now)
     this.#running.add(batch)
     this.#ended.closeUnsafe()
@@ -180,4 +184,10 @@ export class Dispatcher {
       if (queue.size > 0) this.wake()
     })
   }
+}
+
+const rowsOf = (requests: ReadonlyArray<QueuedRequest>): number => {
+  let rows = 0
+  for (const { request } of requests) rows += request.rows
+  return rows
 }

@@ -8,6 +8,7 @@
  * lanes, and a request that cannot join the batch before it ends that batch.
  */
 import type { QueuedRequest } from "./QueuedRequest.ts"
+import type { Request } from "../request/Request.ts"
 import { Expiries } from "./Expiries.ts"
 import { PriorityLane, PriorityLanes } from "./PriorityLanes.ts"
 import { type Decision, earliest, empty, type Queue, type QueueOptions, type TimedQueue } from "./Queue.ts"
@@ -33,6 +34,8 @@ export class PolicyQueue implements Queue, TimedQueue {
   readonly #maxRequests: number
   readonly #lanes = new Map<string, PriorityLanes>()
   readonly #sizes = new Map<bigint, number>()
+  /** Rows by level. */
+  readonly #rows = new Map<bigint, number>()
   readonly #expirations = new Expiries<QueuedRequest>()
   readonly #retries = new Retries()
   #size = 0
@@ -62,6 +65,18 @@ export class PolicyQueue implements Queue, TimedQueue {
     return oldest
   }
 
+  rowsAhead({ parameters }: Request): number {
+    const ownLevel = levelOf(this.#options.queueing, parameters)
+    let rows = 0
+    for (const [level, ofLevel] of this.#rows) if (level <= ownLevel) rows += ofLevel
+    for (const { request } of this.#retries.all()) rows += request.rows
+    return rows
+  }
+
+  *front(): Iterable<QueuedRequest> {
+    if (this.#retries.next().length === 0) yield* this.#first() ?? []
+  }
+
   offer(queued: QueuedRequest, key: string): boolean {
     const { queueing } = this.#options
     const { parameters } = queued.request
@@ -71,6 +86,7 @@ export class PolicyQueue implements Queue, TimedQueue {
     if (size >= policy.maxQueueSize || this.#size >= this.#maxRequests) return false
     this.#size += 1
     this.#sizes.set(level, size + 1)
+    this.#rows.set(level, (this.#rows.get(level) ?? 0) + queued.request.rows)
     const timeout = timeoutOf(policy, parameters)
     if (timeout !== Infinity) queued.timeout = this.#expirations.add(queued, queued.queuedAt + timeout)
     if (this.#options.groupOrder === "arrival") {
@@ -95,8 +111,13 @@ export class PolicyQueue implements Queue, TimedQueue {
     if (!(lane instanceof PriorityLane)) return this.#retries.remove(lane, queued)
     const { level, lanes } = lane
     const size = this.#sizes.get(level) ?? 0
-    if (size > 1) this.#sizes.set(level, size - 1)
-    else this.#sizes.delete(level)
+    if (size > 1) {
+      this.#sizes.set(level, size - 1)
+      this.#rows.set(level, (this.#rows.get(level) ?? 0) - queued.request.rows)
+    } else {
+      this.#sizes.delete(level)
+      this.#rows.delete(level)
+    }
     this.#expirations.delete(queued.timeout)
     lanes.remove(lane, queued)
     if (lanes.first === undefined) this.#lanes.delete(lanes.key)

@@ -46,6 +46,10 @@ export interface Queue {
   counts?(now: number): SequenceCounts
   /** When the request that has waited longest was submitted; undefined for an empty queue. Looks at all requests. */
   readonly oldest: number | undefined
+  /** Rows that would go before those of this request; absent if the order of execution is unknown. */
+  rowsAhead?(request: Request): number
+  /** The requests that go next, in order. They may leave during the iteration. */
+  front?(): Iterable<QueuedRequest>
   /** Why the queue cannot take the request, even if it has room; undefined if it can. */
   refusal?(request: Request): InferenceError | undefined
   /** False if the queue is full. Requests with the same key may share a batch. */

@@ -33,6 +33,10 @@ export class QueuedRequest {
   readonly statistics: RequestStatistics
   /** When it was submitted, or was queued again after an execution, in the scheduler's nanoseconds. */
   queuedAt: number
+  /** When its answer is due, in the scheduler's nanoseconds; infinite for any time. */
+  dueAt = Infinity
+  /** When its answer was predicted for, on arrival; 0 without a prediction. */
+  predictedEnd = 0
   /** Whether it only fills a row of a batch: no caller waits for it. */
   readonly isEmpty: boolean
   /** Whether it has ended: its reply was called, or never will be. */

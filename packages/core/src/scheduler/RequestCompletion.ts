@@ -3,6 +3,7 @@
  * once. The scheduler and RunningBatch.ts decide when a request ends, and with which outcome.
  */
 import { Result } from "effect"
+import type { Admission } from "./Admission.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import type { InferenceError } from "../error/InferenceError.ts"
@@ -17,6 +18,7 @@ export interface RequestCompletionOptions {
   readonly queue: Queue
   readonly deadlines: Deadlines<QueuedRequest>
   readonly statistics: ModelStatistics
+  readonly admission: Admission
   /** The monotonic time in nanoseconds. */
   readonly nanos: () => number
   /** Receives what a caller's reply function throws. */
@@ -87,6 +89,7 @@ export class RequestCompletion {
   #end(queued: QueuedRequest, reason?: FailureReason): boolean {
     if (queued.done) return false
     queued.done = true
+    if (queued.predictedEnd > 0) this.#learn(queued, reason)
     queued.isCancelled = reason === "CANCELED"
     this.#options.onEnd()
     if (queued.running === undefined) this.#leave(queued)
@@ -98,6 +101,13 @@ export class RequestCompletion {
     const { queue, onLeave } = this.#options
     queue.remove(queued)
     onLeave()
+  }
+
+  /** A failure of the model says nothing about predictions. */
+  #learn({ predictedEnd }: QueuedRequest, reason: FailureReason | undefined): void {
+    const { admission, nanos } = this.#options
+    if (reason === undefined) admission.answered(nanos() - predictedEnd)
+    else if (reason === "CANCELED") admission.abandoned(nanos() - predictedEnd)
   }
 
   #countFailure(queued: QueuedRequest, reason: FailureReason): void {

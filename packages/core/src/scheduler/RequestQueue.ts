@@ -20,6 +20,7 @@ export class RequestQueue implements Queue {
   readonly #groups = new Map<string, Group>()
   readonly #retries = new Retries()
   #size = 0
+  #rows = 0
 
   constructor(options: QueueOptions) {
     this.#options = options
@@ -34,9 +35,23 @@ export class RequestQueue implements Queue {
     return this.#size === 0 ? undefined : earliest(this.#retries.all(), first)
   }
 
+  rowsAhead(): number {
+    return this.#rows
+  }
+
+  *front(): Iterable<QueuedRequest> {
+    let queued = this.#retries.next().length > 0 ? undefined : this.#oldest()?.first
+    while (queued !== undefined) {
+      const { next }: QueuedRequest = queued
+      yield queued
+      queued = next
+    }
+  }
+
   offer(queued: QueuedRequest, key: string): boolean {
     if (this.#size >= this.#options.maxQueueSize) return false
     this.#size += 1
+    this.#rows += queued.request.rows
     if (this.#options.groupOrder === "arrival") {
       queued.key = key
       key = ""
@@ -50,12 +65,14 @@ export class RequestQueue implements Queue {
   retry(requests: ReadonlyArray<QueuedRequest>): void {
     this.#retries.add(requests)
     this.#size += requests.length
+    for (const { request } of requests) this.#rows += request.rows
   }
 
   remove(queued: QueuedRequest): void {
     const { group } = queued
     if (group === undefined) return
     this.#size -= 1
+    this.#rows -= queued.request.rows
     if (group.isClosed) this.#retries.remove(group, queued)
     else if (RequestGroup.remove(group, queued)) this.#groups.delete(group.key)
   }

@@ -3,6 +3,7 @@
  * Once no caller waits for any of them, the batch is interrupted.
  */
 import { Cause, Exit, Result, type Tracer } from "effect"
+import type { Admission } from "./Admission.ts"
 import type { RequestCompletion } from "./RequestCompletion.ts"
 import type * as Batch from "../batch/Batch.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
@@ -23,6 +24,7 @@ export interface RunningBatchOptions {
   /** Name of the model, for messages. */
   readonly model: string
   readonly completion: RequestCompletion
+  readonly admission: Admission
   readonly statistics: ModelStatistics
   /** The monotonic time in nanoseconds. */
   readonly nanos: () => number
@@ -58,6 +60,8 @@ export class RunningBatch {
   #interruptedAt: number | undefined
   #isSettled = false
   #rows = 0
+  /** The end that Admission.ts expects; undefined before the execution. */
+  #expectedEnd: number | undefined
   #span: Tracer.Span | undefined
 
   constructor(options: RunningBatchOptions, instance: Instance, requests: ReadonlyArray<QueuedRequest>) {
@@ -84,6 +88,7 @@ export class RunningBatch {
       const batch = this.#traced(this.#options.batchOf(this.#requests.map(({ request }) => request)))
       this.#rows = batch.rows
       this.#options.statistics.executing(batch.rows, this.#waiting)
+      this.#expectedEnd = this.#options.admission.started(batch.rows, this.#startedAt)
       const interrupt = this.#instance.execute(batch, this.#end)
       if (this.#isSettled) return
       this.#interrupt = interrupt
@@ -137,6 +142,11 @@ export class RunningBatch {
     this.#isSettled = true
     this.#interrupt = undefined
     const endedAt = this.#options.nanos()
+    if (this.#expectedEnd !== undefined) {
+      const failure = this.#interruptedAt === undefined ? "failed" : "interrupted"
+      const end = Exit.isSuccess(exit) ? "complete" : failure
+      this.#options.admission.ended(this.#expectedEnd, this.#rows, endedAt - this.#startedAt, end)
+    }
     this.#free?.(endedAt)
     this.#span?.end(this.#options.spans?.clock.currentTimeNanosUnsafe() ?? 0n, exit)
     this.#settle(exit, endedAt - this.#startedAt)

@@ -11,6 +11,8 @@
  */
 import { constVoid } from "effect/Function"
 import { Cause, type Clock, Deferred, Effect, Result, Scheduler as EffectScheduler, type Tracer } from "effect"
+import { Admission } from "./Admission.ts"
+import { AdmissionControl } from "./AdmissionControl.ts"
 import { AlarmClock } from "./AlarmClock.ts"
 import type { Activity } from "../running/Activity.ts"
 import { type Release, OpenRequests } from "../running/OpenRequests.ts"
@@ -105,6 +107,7 @@ export class Scheduler {
   readonly #options: SchedulerOptions
   readonly #clock: Clock.Clock
   readonly #pool: Pool
+  readonly #admission: AdmissionControl
   readonly #queue: Queue
   readonly #timeouts: QueueTimeouts | undefined
   readonly #deadlines: Deadlines<QueuedRequest>
@@ -124,6 +127,15 @@ export class Scheduler {
     this.#pool = new Pool(options.instances)
     const queue = this.#makeQueue(warn)
     this.#queue = queue
+    const admission = new Admission(options.maxBatchSize)
+    this.#admission = new AdmissionControl({
+      admission,
+      queue,
+      pool: this.#pool,
+      maxBatchSize: options.maxBatchSize,
+      refusals: statistics.queueRefusals,
+      refuse: (queued, error) => this.#completion.refuse(queued, "REJECTED", error),
+    })
     const onExpired = () => this.#dispatcher.wake()
     this.#timeouts = queue.timed && new QueueTimeouts(queue.timed, alarms, this.#nanos, onExpired)
     this.sequences =
@@ -141,6 +153,7 @@ export class Scheduler {
       queue,
       deadlines: this.#deadlines,
       statistics,
+      admission,
       nanos: this.#nanos,
       onEnd: () => this.#openRequests.end(),
       onLeave: () => this.#dispatcher.left(),
@@ -158,6 +171,7 @@ export class Scheduler {
         resume: queue.canResume === true ? (queued) => this.#resume(queued) : undefined,
         onSettled: queue.ended && ((requests, instance) => this.#settled(requests, instance)),
         completion: this.#completion,
+        admission,
         statistics,
         nanos: this.#nanos,
         currentTimeMillis: () => clock.currentTimeMillisUnsafe(),
@@ -166,6 +180,7 @@ export class Scheduler {
       },
       tasks,
       alarms,
+      admission: this.#admission,
       isHeld: options.startsAt && (() => this.#isHeld(options.startsAt)),
       onFailed: () => this.#refuseQueued(() => this.#notRunning("")),
     })
@@ -185,11 +200,9 @@ export class Scheduler {
       reply(Result.fail(problem))
       return constVoid
     }
+    if (request.deadline !== undefined) queued.dueAt = request.deadline * 1e6
     const refusal = this.#admit(queued)
     if (refusal !== undefined) {
-      const { queueRefusals } = this.#options.statistics
-      if (refusal._tag === "QueueFull") queueRefusals.full += 1
-      if (refusal._tag === "DeadlineExceeded") queueRefusals.deadline += 1
       counts.failed("REJECTED", 0, request.id)
       reply(Result.fail(refusal))
       return constVoid
@@ -294,17 +307,21 @@ export class Scheduler {
 
   /** Queues the request, or returns the refusal. */
   #admit(queued: QueuedRequest): InferenceError | undefined {
-    const { maxQueueSize, groupKey } = this.#options
+    const { maxQueueSize, groupKey, statistics } = this.#options
     const { ordering } = this.#completion
     const { request } = queued
     if (this.#isStopped) return stopping()
     if (this.#fatal !== undefined) return this.#permanentFailure(errorPrefix(request), this.#fatal)
     if (this.#pool.hasFailed) return this.#notRunning(errorPrefix(request))
     if (request.deadline !== undefined && request.deadline <= MonotonicTime.millis(this.#clock)) {
+      statistics.queueRefusals.deadline += 1
       return expired(request)
     }
+    const tooLate = this.#admission.refusal(queued, queued.queuedAt)
+    if (tooLate !== undefined) return tooLate
     const hasRoom = ordering === undefined || this.#queue.size + ordering.held < maxQueueSize
     if (hasRoom && this.#queue.offer(queued, groupKey(request))) return undefined
+    statistics.queueRefusals.full += 1
     const reason = this.#queue.fullReason?.(request)
     const message = `${errorPrefix(request)}Exceeds maximum queue size${reason === undefined ? "" : `: ${reason}`}`
     return new QueueFull({ message, retryAfter: this.#retryAfter() })

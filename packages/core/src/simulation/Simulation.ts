@@ -15,7 +15,7 @@ import { Duration, Effect, Exit, Result, Scope } from "effect"
 import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import { parameters } from "../model/QueuedCall.ts"
-import { type InferenceError, QueueFull, QueueTimeout } from "../error/InferenceError.ts"
+import { DeadlineExceeded, type InferenceError, QueueFull, QueueTimeout } from "../error/InferenceError.ts"
 import { noParameters, type Request, type Response } from "../request/Request.ts"
 import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import * as Batch from "../batch/Batch.ts"
@@ -62,8 +62,18 @@ export interface Policy {
 export interface Outcome extends Policy {
   readonly requests: number
   readonly answered: number
-  /** They found the queue full, waited for longer than they may, or have more rows than a batch. */
-  readonly refused: { readonly full: number; readonly late: number; readonly large: number }
+  /**
+   * They found the queue full, waited for longer than they may, have more rows than a batch, or would have missed their
+   * deadline by the scheduler's prediction.
+   */
+  readonly refused: {
+    readonly full: number
+    readonly late: number
+    readonly large: number
+    readonly predicted: number
+  }
+  /** Their deadline passed before their answer. */
+  readonly expired: number
   /** Milliseconds from arrival to response, of the answered requests; NaN without any. */
   readonly latency: Latency
   readonly batches: number
@@ -106,11 +116,12 @@ const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationO
   const maxBatchSize = Math.max(1, policy.maxBatchSize)
   const instances = Array.from({ length: policy.instances }, (_, index) => new SimulatedInstance(index, agenda, cost))
   const padding = Padding.rule({ padTo: paddedTo(batching.padTo, maxBatchSize), ragged: [] })
+  const statistics = new ModelStatistics()
   const scope = Scope.makeUnsafe()
   const make = Scheduler.make({
     model: name,
     instances,
-    statistics: new ModelStatistics(),
+    statistics,
     groupKey: (request) => request.id,
     bisects: false,
     batchOf: (requests) => Batch.make(requests, padding?.(requests)),
@@ -134,7 +145,7 @@ const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationO
   }
   agenda.run()
   Effect.runSync(Scope.close(scope, Exit.void))
-  return { ...policy, ...tally.outcome(instances) }
+  return { ...policy, ...tally.outcome(instances, statistics.queueRefusals.predicted) }
 }
 
 /** The sizes that the model declares, those of a smaller batch. */
@@ -142,13 +153,17 @@ const paddedTo = (sizes: ReadonlyArray<number>, maxBatchSize: number): ReadonlyA
   sizes.length === 0 ? [] : [...sizes.filter((size) => size < maxBatchSize), maxBatchSize]
 
 /** A request of the simulation. Its group represents its shapes and values. */
-const request = ({ rows = 1, group = "", ...queued }: Arrival): Request => {
+const request = ({ at, rows = 1, group = "", timeout, ...queued }: Arrival): Request => {
   requireInteger("rows", rows, 1)
   const requestParameters = parameters(noParameters, queued)
   if (Result.isFailure(requestParameters))
     throw new RangeError(`${requestParameters.failure.field} ${requestParameters.failure.message}`)
-  return { id: group, inputs: [], rows, parameters: requestParameters.success, deadline: undefined }
+  // In whole nanoseconds, as the clock counts: an alarm would never reach a fraction.
+  const deadline = timeout === undefined ? undefined : Math.round(at * 1e6 + nanosOf(timeout)) / 1e6
+  return { id: group, inputs: [], rows, parameters: requestParameters.success, deadline }
 }
+
+const nanosOf = (timeout: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(timeout)) * 1e6
 
 /** How requests have ended. */
 class Tally {
@@ -156,6 +171,7 @@ class Tally {
   large = 0
   #full = 0
   #late = 0
+  #expired = 0
   #end = 0
   readonly #latencies: Array<number> = []
 
@@ -164,17 +180,19 @@ class Tally {
     if (Result.isSuccess(outcome)) this.#latencies.push(nanos / 1e6)
     else if (outcome.failure instanceof QueueFull) this.#full += 1
     else if (outcome.failure instanceof QueueTimeout) this.#late += 1
+    else if (outcome.failure instanceof DeadlineExceeded) this.#expired += 1
     else throw new Error(`A simulated request failed: ${outcome.failure.message} This is a bug.`)
   }
 
-  outcome(instances: ReadonlyArray<SimulatedInstance>): Omit<Outcome, keyof Policy> {
+  outcome(instances: ReadonlyArray<SimulatedInstance>, predicted: number): Omit<Outcome, keyof Policy> {
     const sum = (count: (instance: SimulatedInstance) => number) =>
       instances.reduce((total, instance) => total + count(instance), 0)
     const batches = sum((instance) => instance.batches)
     return {
       requests: this.requests,
       answered: this.#latencies.length,
-      refused: { full: this.#full, late: this.#late, large: this.large },
+      refused: { full: this.#full - predicted, late: this.#late, large: this.large, predicted },
+      expired: this.#expired,
       latency: latencyOf(this.#latencies),
       batches,
       meanRows: sum(({ rows }) => rows) / batches,

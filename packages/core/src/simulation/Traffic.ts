@@ -21,6 +21,8 @@ export interface Arrival {
   readonly priority?: number | bigint
   /** As in a call's options. */
   readonly queueTimeout?: Duration.Input
+  /** Time from its arrival to its deadline, as in a call's options. Default: it has no deadline. */
+  readonly timeout?: Duration.Input
 }
 
 /** Rate, duration and kind of synthetic requests. */
@@ -30,6 +32,8 @@ export interface TrafficOptions {
   readonly seconds: number
   /** Of each of them. Default 1. */
   readonly rows?: number
+  /** Time from arrival to deadline of each of them. Default: they have no deadline. */
+  readonly timeout?: Duration.Input
 }
 
 /** One every so often. */
@@ -40,15 +44,16 @@ export const poisson = ({ seed = 1, ...options }: TrafficOptions & { readonly se
   arrivals(options, (perSecond) => Gaps.poisson(perSecond, Random.make(seed)))
 
 const arrivals = (
-  { perSecond, seconds, rows = 1 }: TrafficOptions,
+  { perSecond, seconds, rows = 1, timeout }: TrafficOptions,
   gaps: (perSecond: number) => Gaps.Arrivals,
 ): Iterable<Arrival> => {
   if (!(perSecond > 0 && perSecond < Infinity)) throw new RangeError(`perSecond must be above 0: ${perSecond}`)
   if (!(seconds > 0 && seconds < Infinity)) throw new RangeError(`seconds must be above 0: ${seconds}`)
+  const deadline = timeout === undefined ? {} : { timeout }
   return {
     *[Symbol.iterator]() {
       const { next } = gaps(perSecond)
-      for (let at = next(); at < seconds * 1000; at += next()) yield { at, rows }
+      for (let at = next(); at < seconds * 1000; at += next()) yield { at, rows, ...deadline }
     },
   }
 }

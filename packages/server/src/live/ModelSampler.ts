@@ -145,7 +145,7 @@ const countsOf = ({ description: { statistics } }: RunningModel): Counts => {
     failures.CANCELED,
     failures.BACKEND,
     failures.OTHER,
-    queueRefusals.full,
+    queueRefusals.full + queueRefusals.predicted,
     queueRefusals.timeout,
     queueRefusals.deadline,
     statistics.inferenceCount,

@@ -119,7 +119,7 @@ const sampleOf = ({ description: { statistics }, life }: RunningModel): ModelSam
   rows: statistics.inferenceCount - statistics.cachedCount,
   queueNanos: statistics.queue.ns,
   queued: statistics.success.count,
-  refused: statistics.queueRefusals.full,
+  refused: statistics.queueRefusals.full + statistics.queueRefusals.predicted,
 })
 
 /** The part of a whole, from 0 to 1; 0 for a whole without an extent. */

@@ -1,0 +1,109 @@
+/** Refusals of a scheduler by predicted completion, on the test clock. Batches take 10 ms, of up to four rows. */
+import { expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { plain } from "../model/QueuePolicy.ts"
+import { harness, type HarnessOptions } from "./Scheduler.fixture.ts"
+
+const taught = Effect.fnUntraced(function* (options: HarnessOptions = {}) {
+  const all = yield* harness(options)
+  for (let run = 0; run < 4; run++) {
+    const fiber = yield* all.send(4)
+    yield* all.settle
+    yield* TestClock.adjust("10 millis")
+    yield* all.complete(run)
+    yield* Fiber.join(fiber)
+  }
+  return { ...all, now: 40 }
+})
+
+it.effect("refuses a request on arrival that would be late, and keeps one that is in time", () =>
+  Effect.gen(function* () {
+    const { send, settle, complete, statistics, now } = yield* taught()
+    yield* send(4)
+    yield* settle
+    yield* send(4)
+    // 10 ms of the running batch, 10 of the queued one, 10 of its own.
+    const late = yield* Effect.flip(Fiber.join(yield* send(1, { deadline: now + 25, id: "7" })))
+    expect(late).toMatchObject({
+      _tag: "QueueFull",
+      message:
+        "[request id: 7] The queue is too long to answer in time: an answer is expected in 30 ms, and 25 ms are left",
+      retryAfter: 5,
+    })
+    expect(statistics.queueRefusals).toEqual({ full: 0, predicted: 1, timeout: 0, deadline: 0 })
+    const kept = yield* send(1, { deadline: now + 35 })
+    for (const run of [4, 5, 6]) {
+      yield* TestClock.adjust("10 millis")
+      yield* complete(run)
+    }
+    expect(yield* Fiber.join(kept)).toBeDefined()
+    expect(statistics.failures.REJECTED).toBe(1)
+  }),
+)
+
+it.effect("refuses nothing without a deadline, while an instance is free, and before a batch has ended", () =>
+  Effect.gen(function* () {
+    const untaught = yield* harness()
+    for (let count = 0; count < 20; count++) yield* untaught.send(4, { deadline: 1 })
+    expect(untaught.statistics.queueRefusals.predicted).toBe(0)
+    const { send, settle, statistics, now } = yield* taught()
+    yield* send(1, { deadline: now + 1 })
+    yield* settle
+    for (let count = 0; count < 20; count++) yield* send(4)
+    expect(statistics.queueRefusals.predicted).toBe(0)
+  }),
+)
+
+it.effect("drops what can no longer be in time when an instance takes a batch", () =>
+  Effect.gen(function* () {
+    const { send, settle, complete, sizes, statistics, now } = yield* taught()
+    yield* send(4)
+    yield* settle
+    const dropped = yield* send(1, { deadline: now + 21 })
+    const kept = yield* send(2, { deadline: now + 40 })
+    // The running batch takes 15 ms and not 10, so that a batch of 10 ms is too late for the first one.
+    yield* TestClock.adjust("15 millis")
+    yield* complete(4)
+    expect(yield* Effect.flip(Fiber.join(dropped))).toMatchObject({ _tag: "QueueFull" })
+    expect(sizes().at(-1)).toBe("2")
+    expect(statistics.queueRefusals.predicted).toBe(1)
+    yield* TestClock.adjust("10 millis")
+    yield* complete(5)
+    yield* Fiber.join(kept)
+  }),
+)
+
+it.effect("executes one request even if all are too late, and so learns that it has become faster", () =>
+  Effect.gen(function* () {
+    const { send, settle, complete, sizes, now } = yield* taught()
+    yield* send(4)
+    yield* settle
+    const first = yield* send(1, { deadline: now + 20 })
+    const last = yield* send(1, { deadline: now + 21 })
+    yield* TestClock.adjust("15 millis")
+    yield* complete(4)
+    expect(sizes().at(-1)).toBe("1")
+    yield* TestClock.adjust("1 millis")
+    yield* complete(5)
+    expect((yield* Effect.exit(Fiber.join(first)))._tag).toBe("Failure")
+    expect((yield* Effect.exit(Fiber.join(last)))._tag).toBe("Success")
+  }),
+)
+
+const plainQueueing = plain(100)
+
+it.effect("a request of a higher level does not wait for those of a lower one", () =>
+  Effect.gen(function* () {
+    const { send, settle, statistics, now } = yield* taught({
+      queueing: { ...plainQueueing, priorityLevels: 2n, defaultPriorityLevel: 2n },
+    })
+    yield* send(4)
+    yield* settle
+    for (let count = 0; count < 5; count++) yield* send(4)
+    yield* send(1, { deadline: now + 30, parameters: { priority: 1n } })
+    expect(statistics.queueRefusals.predicted).toBe(0)
+    yield* send(1, { deadline: now + 30, parameters: { priority: 2n } })
+    expect(statistics.queueRefusals.predicted).toBe(1)
+  }),
+)

@@ -1,0 +1,87 @@
+/**
+ * Refuses the requests of a scheduler that would be late: on arrival, and when an instance is ready to take them.
+ * Admission.ts predicts. Requests without a due time are never refused.
+ */
+import { type InferenceError, QueueFull } from "../error/InferenceError.ts"
+import { errorPrefix } from "../request/Request.ts"
+import type { QueueRefusals } from "../metrics/ModelStatistics.ts"
+import type { Admission } from "./Admission.ts"
+import type { Pool } from "./Pool.ts"
+import type { Queue } from "./Queue.ts"
+import type { QueuedRequest } from "./QueuedRequest.ts"
+
+export interface AdmissionControlOptions {
+  readonly admission: Admission
+  readonly queue: Queue
+  readonly pool: Pick<Pool, "concurrency">
+  readonly maxBatchSize: number
+  readonly refusals: QueueRefusals
+  /** Ends a request that is queued. */
+  readonly refuse: (queued: QueuedRequest, error: InferenceError) => void
+}
+
+export class AdmissionControl {
+  readonly #options: AdmissionControlOptions
+  /** Whether a request with a due time has come since the queue was empty. */
+  #hasDueTimes = false
+
+  constructor(options: AdmissionControlOptions) {
+    this.#options = options
+  }
+
+  /** Returns the refusal of a request that arrives. A request that is admitted keeps its prediction. */
+  refusal(queued: QueuedRequest, now: number): QueueFull | undefined {
+    if (queued.dueAt === Infinity) return undefined
+    this.#hasDueTimes = true
+    const { admission, queue, pool } = this.#options
+    const rowsAhead = queue.rowsAhead?.(queued.request)
+    if (rowsAhead === undefined) return undefined
+    const predicted = admission.predict({ now, rowsAhead, slots: pool.concurrency })
+    if (predicted === undefined) return undefined
+    const left = queued.dueAt - now
+    if (admission.isInTime(predicted, left)) {
+      queued.predictedEnd = now + predicted
+      return undefined
+    }
+    this.#options.refusals.predicted += 1
+    return tooLate(queued, predicted, left)
+  }
+
+  /**
+   * Refuses the requests at the front of the queue that could not end in time if they started now. One request stays in
+   * any case: an instance that executes nothing would never show that it has become faster.
+   */
+  drop(now: number): void {
+    const { queue, maxBatchSize, admission } = this.#options
+    if (queue.size === 0) this.#hasDueTimes = false
+    if (!this.#hasDueTimes || queue.front === undefined) return
+    const late: Array<QueuedRequest> = []
+    let rows = 0
+    for (const queued of queue.front()) {
+      if (rows > 0 && rows + queued.request.rows > maxBatchSize) break
+      if (admission.canEnd(rows + queued.request.rows, queued.dueAt - now)) rows += queued.request.rows
+      else late.push(queued)
+    }
+    if (late.length === queue.size) late.pop()
+    for (const queued of late) this.#drop(queued, now)
+  }
+
+  #drop(queued: QueuedRequest, now: number): void {
+    const { admission, refusals, refuse } = this.#options
+    const predicted = admission.shortest(queued.request.rows)
+    if (queued.predictedEnd > 0) admission.answered(now + predicted - queued.predictedEnd)
+    refusals.predicted += 1
+    refuse(queued, tooLate(queued, predicted, queued.dueAt - now))
+  }
+}
+
+/** Rounded to a tenth of a millisecond. */
+const millis = (nanos: number): number => Math.max(0, Math.round(nanos / 1e5) / 10)
+
+const tooLate = ({ request }: QueuedRequest, predicted: number, left: number): QueueFull => {
+  const times = `an answer is expected in ${millis(predicted)} ms, and ${millis(left)} ms are left`
+  return new QueueFull({
+    message: `${errorPrefix(request)}The queue is too long to answer in time: ${times}`,
+    retryAfter: Math.max(1, Math.round((predicted - Math.max(0, left)) / 1e6)),
+  })
+}
