@@ -35,7 +35,7 @@ export const method = ({ protocol }: BenchmarkOptions, load: LoadOptions): strin
 
 const deadline = ({ deadline: limit }: LoadOptions): string => {
   if (limit === undefined) return ""
-  return `; callers give up after ${limit.milliseconds} ms${limit.isTold ? ", which the server is told" : ""}`
+  return `; deadline of ${limit.milliseconds} ms${limit.isTold ? ", in each request" : ""}`
 }
 
 export const tensors = (all: ReadonlyArray<WireTensor>): string => {
