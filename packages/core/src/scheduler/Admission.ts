@@ -1,7 +1,7 @@
 /**
- * Predicts when a request would be answered, and says whether that is in time. A server that is asked for more than it
- * can do refuses what would be late, so that it answers the rest in time. Pure data without a clock: times are arguments,
- * in nanoseconds. Scheduler.ts asks, and Dispatcher.ts and RunningBatch.ts report what has happened.
+ * Predicts when a request would be answered, and says whether that is in time. An overloaded server refuses requests
+ * that would be late, so that it answers the rest in time. Pure data without a clock: times are arguments, in
+ * nanoseconds. Scheduler.ts asks, and Dispatcher.ts and RunningBatch.ts report what has happened.
  *
  *   completion = rest of the running batches ─┐
  *              + full batches ahead in queue  ├─ shared by all slots of the instances
@@ -76,7 +76,7 @@ export class Admission {
     return end
   }
 
-  /** A batch has ended after this time. An interrupted one would have taken at least as long; a failed one says nothing. */
+  /** A batch has ended. An interrupted one would have taken at least this duration; a failed one teaches nothing. */
   ended(expectedEnd: number, rows: number, duration: number, end: "complete" | "interrupted" | "failed"): void {
     this.#running -= 1
     this.#expectedEnds = this.#running === 0 ? 0 : this.#expectedEnds - expectedEnd
