@@ -1,7 +1,6 @@
 /**
  * The time by which requests end later than predicted, as a margin that 99 of 100 requests keep. It grows fast with
- * each request beyond it, and shrinks slowly with each request within it, so it needs no history. Pure data, in any unit
- * of time.
+ * each request beyond it, and shrinks slowly with each request within it. Pure data, in any unit of time.
  */
 
 /** Of the requests, so many in each one beyond the margin may stay within it. */
