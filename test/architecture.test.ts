@@ -23,8 +23,8 @@ import {
 const root = join(import.meta.dirname, "..")
 
 /**
- * protocol → core → {{onnx, worker, python} → repository, image, server, client → cluster, bench} → cli; http2 → server;
- * create-nereid → cli
+ * protocol → core → {{onnx, worker, python} → repository, image, server, client → cluster, bench} → cli;
+ * http2 → server; create-nereid → cli
  */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   protocol: [],

@@ -48,6 +48,37 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
   ["bytes that wait to be sent to a shared cache", "server/src/cache/RedisCache.ts", /maxUnsentBytes = (.*)/],
   ["calls of `Health/Watch` at a time", "server/src/grpc/HealthService.ts", /maxWatchers = (.*)/],
   ["pipelined requests of an HTTP/1.1 connection at a time", "server/src/port/HttpListener.ts", /maxPipelined = (.*)/],
+  [
+    "frames without a request or data: settings, pings, priorities, resets, window updates, empty and unknown frames",
+    "http2/src/connection/FloodBudget.ts",
+    /burst = (.*)/,
+  ],
+  [
+    "requests and streams that are refused for a violation of the protocol",
+    "http2/src/connection/Connection.ts",
+    /errorCost = (.*)/,
+  ],
+  ["bytes of a header block, encoded", "http2/src/connection/PendingBlock.ts", /maxBlockSize = (.*)/],
+  ["CONTINUATION frames of a header block", "http2/src/connection/PendingBlock.ts", /maxContinuations = (.*)/],
+  [
+    "header fields of a request, as SETTINGS_MAX_HEADER_LIST_SIZE counts them",
+    "http2/src/connection/Connection.ts",
+    /maxHeaderListSize = (.*)/,
+  ],
+  ["frame that a client sends", "http2/src/frame/Frame.ts", /frameSize: ([\d_]+)/],
+  ["header table, in each direction", "http2/src/hpack/DynamicTable.ts", /defaultTableSize = (.*)/],
+  [
+    "bytes that wait in the socket of a client that does not read",
+    "http2/src/socket/SocketConnection.ts",
+    /maxUnsent = (.*)/,
+  ],
+  ["replies to frames behind these bytes", "http2/src/socket/SocketConnection.ts", /maxBehind = (.*)/],
+  [
+    "bytes of requests whose calls do not read, per connection",
+    "http2/src/connection/Connection.ts",
+    /maxHeldBytes = (.*)/,
+  ],
+  ["request that a client does not end after its response", "server/src/grpc/HalfOpen.ts", /lingerMillis = (.*)/],
   ["cancelled calls of a gRPC connection", "server/src/grpc/ResetBudget.ts", /burst = (.*)/],
   ["chunks of an HTTP body without a length", "server/src/http/HttpBody.ts", /maxChunks = (.*)/],
   [

@@ -156,7 +156,7 @@ const surface: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<str
 
 const isInternal = (path: string): boolean => path.startsWith("./internal/")
 
-const internal = /(?:@nereid\/[a-z]+|create-nereid)\/internal\/[\w/]+/g
+const internal = /(?:@nereid\/[a-z\d]+|create-nereid)\/internal\/[\w/]+/g
 
 /** All scripts of a folder, tests included. */
 const scripts = (folder: string): ReadonlyArray<string> =>

@@ -1,6 +1,6 @@
 /**
- * Damages a million connections of `@nereid/http2`: `npm run test:http2`, with other seeds each time. Prints the seed of
- * a connection that fails, and exits with 1. Mutations.test.ts of the package runs 50,000 in each `npm test`.
+ * Damages a million connections of `@nereid/http2`: `npm run test:http2`, with other seeds each time. Prints the seed
+ * of a connection that fails, and exits with 1. Mutations.test.ts of the package runs 50,000 in each `npm test`.
  */
 import { parseArgs } from "node:util"
 import { run } from "../../packages/http2/src/connection/Mutations.fixture.ts"

@@ -24,7 +24,7 @@ describe("a request", () => {
     expect(peer.connection.size).toBe(0)
   })
 
-  it("whose response comes within its last bytes is over at once, and does not end twice", () => {
+  it("ends once, with a response that comes within its last bytes", () => {
     const peer = new Lonely()
     peer.receive(peer.request(1, [], 0))
     const [stream] = peer.recorder.streams

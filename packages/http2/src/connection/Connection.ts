@@ -63,7 +63,7 @@ export const maxHeaderListSize = 65_536
 /** Bytes that paused streams hold before the windows of the connection stay shut. */
 export const maxHeldBytes = 16 * 1024 * 1024
 
-/** What an error costs in a FloodBudget. */
+/** Cost of an error in a FloodBudget. */
 const errorCost = 10
 
 const maxStreamId = 2 ** 31 - 1
@@ -407,7 +407,7 @@ export class Connection {
       case Type.WINDOW_UPDATE:
         return this.#onWindowUpdate(id, payload)
       default:
-        // What extensions add is ignored (RFC 9113, 5.5).
+        // Frames of extensions are ignored (RFC 9113, 5.5).
         return this.#spend(1)
     }
   }

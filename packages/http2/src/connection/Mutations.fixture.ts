@@ -1,7 +1,7 @@
 /**
  * Connections whose bytes are damaged: recorded ones of a client or a server, with frames that are changed, repeated,
- * swapped, cut, or made up. Whatever arrives, a connection must not throw, must send valid frames, and must hold and send
- * a bounded number of bytes.
+ * swapped, cut, or made up. Whatever arrives, a connection must not throw, must send whole frames, and must have a
+ * bounded number of bytes to send.
  */
 import * as Frame from "../frame/Frame.ts"
 import { HeaderEncoder } from "../hpack/HeaderEncoder.ts"

@@ -104,7 +104,7 @@ export class Lonely {
     return Frame.encode(Type.HEADERS, flags | Flag.END_HEADERS, stream, block)
   }
 
-  /** What the connection has sent since the last call. */
+  /** Frames that the connection has sent since the last call. */
   sent(): ReadonlyArray<SentFrame> {
     const frames: Array<SentFrame> = []
     let data: { stream: number; flags: number } | undefined

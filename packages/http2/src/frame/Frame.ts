@@ -34,7 +34,7 @@ export const defaults = { window: 65_535, frameSize: 16_384 } as const
 
 export const maxFrameSize = 2 ** 24 - 1
 
-/** What a client sends first. */
+/** The first bytes of a client. */
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1")
 
 export const writeHead = (

@@ -5,7 +5,7 @@
 import type { FieldList } from "../hpack/HeaderDecoder.ts"
 import * as Headers from "./Headers.ts"
 
-/** Whose fields a block has. */
+/** The message, or the part of one, that a block belongs to. */
 export type Kind = "request" | "response" | "trailers"
 
 /** The pseudo-headers of each kind, as bits. */

@@ -1,7 +1,7 @@
 /**
  * Decodes the header blocks of one direction of a connection (HPACK, RFC 7541). Most requests and responses repeat a
  * block. A block that was decoded before with the same table returns the result of that time, so callers can also
- * cache by identity. HeaderFields.ts gives the fields their meaning.
+ * cache by identity. HeaderBlock.ts gives the fields their meaning.
  */
 import * as HuffmanCode from "./HuffmanCode.ts"
 import { defaultTableSize, DynamicTable } from "./DynamicTable.ts"
@@ -80,7 +80,7 @@ export class HeaderDecoder<A> {
       mayResize = false
       const field = (first & 0x80) !== 0 ? this.#field(integer(cursor, 7)) : this.#literal(cursor, first)
       size += field.name.length + field.value.length + 32
-      // What exceeds the limit changes the table, but is not kept: a block may refer to a large entry many times.
+      // A field beyond the limit changes the table, but is not kept: a block may refer to a large entry many times.
       if (size <= this.#maxListSize) fields.push(field.name, field.value)
     }
     return this.#read(fields, size > this.#maxListSize)

@@ -66,7 +66,10 @@ export class SocketConnection {
     socket.resume()
   }
 
+  /** Ends all streams. The client learns which were processed, if the socket takes it at once. */
   destroy(): void {
+    this.connection.drain("")
+    this.#write()
     this.connection.lost()
     this.socket.destroy()
   }

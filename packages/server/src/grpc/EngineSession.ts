@@ -17,7 +17,7 @@ export class EngineSession implements Http2Session {
   #isDestroyed = false
   /** Called for the acknowledgements of our pings, which come in their order. */
   readonly #acknowledged: Array<() => void> = []
-  /** What is called once no further call is accepted; undefined before the first step of a graceful end. */
+  /** Callbacks of the end of the first step of a graceful end; undefined before that step. */
   #onLast: Array<() => void> | undefined
 
   constructor(socket: Socket) {

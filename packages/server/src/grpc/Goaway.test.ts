@@ -181,7 +181,9 @@ describe("a connection that ends", () => {
       socket.write(reply(ping))
       yield* until(({ stream, flags }) => stream === 3 && (flags & endStream) !== 0)
       yield* ended
-      expect(new Set(lastStreams(frames))).toEqual(new Set([3]))
+      // Only node:http2 cannot send the first one through TLS.
+      const isOwn = process.env["NEREID_HTTP2"] === "own"
+      expect(new Set(lastStreams(frames))).toEqual(new Set(isOwn ? [highest, 3] : [3]))
       yield* Fiber.join(stopping)
     }),
   )

@@ -45,8 +45,8 @@ export interface FrontEndOptions {
   /** Handles plain inference, unary and streaming, before Connect. Default true; false is for comparison. */
   readonly fastInference?: boolean
   /**
-   * Implementation of HTTP/2: "node" for node:http2, "own" for Nereid's. Default "node", unless the environment variable
-   * NEREID_HTTP2 is "own".
+   * Implementation of HTTP/2: "node" for node:http2, "own" for Nereid's. Default "node", unless the environment
+   * variable NEREID_HTTP2 is "own".
    */
   readonly http2?: "node" | "own" | undefined
   /** Pattern of the metadata names that are forwarded as request parameters (ForwardedHeaders.ts). Default: none. */
