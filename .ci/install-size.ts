@@ -24,7 +24,7 @@ interface Project {
   readonly ceiling: number
 }
 
-const server = ["protocol", "core", "dashboard", "server"]
+const server = ["protocol", "core", "http2", "dashboard", "server"]
 const commandLine = [...server, "onnx", "worker", "python", "repository", "client", "bench", "cli"]
 
 const projects: ReadonlyArray<Project> = [
