@@ -11,14 +11,16 @@ const secret = "a-secret-of-the-test"
 
 const environment = { AWS_ACCESS_KEY_ID: "key", AWS_SECRET_ACCESS_KEY: secret, AWS_CONFIG_FILE: "/nowhere" }
 
+type Limits = { readonly maxCacheBytes?: number; readonly rangeBytes?: number }
+
 /** A store, and a function that opens the repository in it with one cache. */
 const fixture = Effect.gen(function* () {
   const store = yield* FakeS3.make
   const { path: cacheDirectory } = yield* repository
   const messages: Array<string> = []
   const logger = Logger.make(({ message }) => void messages.push(String(message)))
-  const serve = (control: "none" | "explicit" = "explicit", maxCacheBytes = 2 ** 40) =>
-    open({ path: store.url }, { control, load: [], storage: { cacheDirectory, environment, maxCacheBytes } })
+  const serve = (control: "none" | "explicit" = "explicit", limits: Limits = {}) =>
+    open({ path: store.url }, { control, load: [], storage: { cacheDirectory, environment, ...limits } })
   const files = (folder: string) => readdirSync(join(cacheDirectory, folder))
   return { store, serve, messages, cacheDirectory, files, log: Logger.layer([logger]) }
 })
@@ -99,15 +101,15 @@ describe("a load", () => {
     Effect.gen(function* () {
       const { store, serve } = yield* fixture
       store.put("m/1/model.onnx", plus(7))
-      store.put("m/large.bin", new Uint8Array(40 * 1024 * 1024).fill(3))
-      const { call, load } = yield* serve()
+      store.put("m/large.bin", new Uint8Array(2500).fill(3))
+      const { call, load } = yield* serve("explicit", { rangeBytes: 1000 })
       yield* load("m")
       expect(yield* call("m")).toBe(7)
       const ranges = store.gets.filter((request) => request.includes("large.bin") && request.startsWith("GET"))
       expect(ranges.map((request) => request.split("bytes=")[1]).toSorted()).toEqual([
-        "0-16777215",
-        "16777216-33554431",
-        "33554432-41943039",
+        "0-999",
+        "1000-1999",
+        "2000-2499",
       ])
     }),
   )
@@ -215,7 +217,7 @@ describe("the cache", () => {
       const { store, serve, files } = yield* fixture
       const { length } = plus(1)
       for (const name of ["a", "b", "c"]) store.put(`${name}/1/model.onnx`, plus(name.charCodeAt(0)))
-      const { load, unload } = yield* serve("explicit", 2 * length)
+      const { load, unload } = yield* serve("explicit", { maxCacheBytes: 2 * length })
       yield* load("a")
       yield* load("b")
       const refused = yield* Effect.flip(load("c"))

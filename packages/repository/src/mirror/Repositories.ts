@@ -91,11 +91,11 @@ const openCache = Effect.fnUntraced(function* (
 /** `isShared`: in a folder where other users can write, so that it must be this user's. */
 const openIn = Effect.fnUntraced(function* (
   directory: string,
-  { maxCacheBytes = defaultMaxCacheBytes }: StorageOptions,
+  { maxCacheBytes = defaultMaxCacheBytes, rangeBytes }: StorageOptions,
   isShared: boolean,
 ): Effect.fn.Return<OpenCache, LoadFailure, Scope.Scope> {
   const failure = ({ message }: { readonly message: string }) => new LoadFailure({ message })
-  const cache = yield* Effect.mapError(ObjectCache.open(directory, maxCacheBytes), failure)
+  const cache = yield* Effect.mapError(ObjectCache.open(directory, maxCacheBytes, rangeBytes), failure)
   if (isShared) {
     const { uid, mode } = yield* Effect.promise(() => lstat(directory))
     if (uid !== process.getuid?.() || (mode & 0o022) !== 0) {

@@ -14,6 +14,8 @@ export interface StorageOptions {
   readonly cacheDirectory?: string
   /** Maximum bytes of the objects in that directory. A load that needs more fails. Default 64 GiB. */
   readonly maxCacheBytes?: number
+  /** Bytes of one request for a part of a large object. Default 16 MiB. */
+  readonly rangeBytes?: number
   /** Variables that choose credentials and endpoints. Default: those of the process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }

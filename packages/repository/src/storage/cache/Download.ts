@@ -15,6 +15,8 @@ export interface DownloadOptions {
   readonly object: StoredObject
   /** File to write; what an earlier download has left of it is used. */
   readonly path: string
+  /** Bytes of one request. */
+  readonly rangeBytes: number
   /** Limits the requests of all downloads. */
   readonly requests: Semaphore.Semaphore
   /** Takes the number of bytes that have arrived. */
@@ -28,9 +30,9 @@ const maxRanges = 4
 const progressBytes = 256 * 1024
 
 export const download = Effect.fnUntraced(function* (options: DownloadOptions): Effect.fn.Return<void, StoreProblem> {
-  const { object, path } = options
+  const { object, path, rangeBytes } = options
   const checksum = yield* Effect.acquireUseRelease(
-    ofFile(() => PartialFile.PartialFile.open(path, object.size)),
+    ofFile(() => PartialFile.PartialFile.open(path, object.size, rangeBytes)),
     (file) => Effect.tap(contents(options, file), () => ofFile(() => file.sync())),
     (file) => Effect.promise(() => file.close().catch(() => undefined)),
   )
@@ -42,9 +44,9 @@ const contents = Effect.fnUntraced(function* (
   options: DownloadOptions,
   file: PartialFile.PartialFile,
 ): Effect.fn.Return<Checksum.Checksum | undefined, StoreProblem> {
-  const { store, object, requests } = options
+  const { store, object, requests, rangeBytes } = options
   const missing = file.missing
-  const isWhole = object.size <= PartialFile.rangeBytes
+  const isWhole = object.size <= rangeBytes
   let checksum = object.checksum
   const onChecksum = (found: Checksum.Checksum | undefined) => void (checksum ??= found)
   const fetches = Effect.forEach(

@@ -46,6 +46,7 @@ interface DiskEntry {
 export class ObjectCache {
   readonly directory: string
   readonly maxBytes: number
+  readonly #rangeBytes: number
   readonly #requests = Semaphore.makeUnsafe(maxRequests)
   readonly #admission = Semaphore.makeUnsafe(1)
   /** Holders of each object that is in use. */
@@ -53,9 +54,10 @@ export class ObjectCache {
   /** Bytes of admitted downloads that are not complete. */
   #reserved = 0
 
-  constructor(directory: string, maxBytes: number) {
+  constructor(directory: string, maxBytes: number, rangeBytes: number) {
     this.directory = directory
     this.maxBytes = maxBytes
+    this.#rangeBytes = rangeBytes
   }
 
   pathOf(id: string): string {
@@ -122,7 +124,7 @@ export class ObjectCache {
   /** Downloads an object; once more if its bytes are wrong. */
   #fetch(store: ObjectStore, { id, object }: CachedObject, { onBytes }: Transfer): Effect.Effect<void, StoreProblem> {
     const path = join(this.directory, "partial", id)
-    const fetch = download({ store, object, path, requests: this.#requests, onBytes })
+    const fetch = download({ store, object, path, rangeBytes: this.#rangeBytes, requests: this.#requests, onBytes })
     return fetch.pipe(
       Effect.catchIf(
         ({ code }) => code === "ChecksumMismatch",
@@ -205,13 +207,17 @@ export class ObjectCache {
 }
 
 /** Opens a cache in a directory, which is made if it does not exist. */
-export const open = (directory: string, maxBytes: number): Effect.Effect<ObjectCache, StoreProblem> =>
+export const open = (
+  directory: string,
+  maxBytes: number,
+  rangeBytes = PartialFile.defaultRangeBytes,
+): Effect.Effect<ObjectCache, StoreProblem> =>
   Effect.tryPromise({
     try: async () => {
       for (const folder of ["objects", "partial", "listings", "views"]) {
         await mkdir(join(directory, folder), { recursive: true, mode: 0o700 })
       }
-      return new ObjectCache(directory, maxBytes)
+      return new ObjectCache(directory, maxBytes, rangeBytes)
     },
     catch: (error) => writeFailed(directory, error),
   })

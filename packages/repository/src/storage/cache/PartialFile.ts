@@ -7,36 +7,42 @@ import * as JsonReply from "../http/JsonReply.ts"
 import type { ByteRange } from "../store/ObjectStore.ts"
 
 /** Bytes of a range: one request. */
-export const rangeBytes = 16 * 1024 * 1024
+export const defaultRangeBytes = 16 * 1024 * 1024
 
 export class PartialFile {
   readonly path: string
   readonly #file: FileHandle
   readonly #size: number
+  readonly #rangeBytes: number
   readonly #complete: Set<number>
   /** Records are written one after the other. */
   #recorded: Promise<void> = Promise.resolve()
 
-  private constructor(path: string, file: FileHandle, size: number, complete: Set<number>) {
+  private constructor(path: string, file: FileHandle, size: number, rangeBytes: number, complete: Set<number>) {
     this.path = path
     this.#file = file
     this.#size = size
+    this.#rangeBytes = rangeBytes
     this.#complete = complete
   }
 
-  static async open(path: string, size: number): Promise<PartialFile> {
+  static async open(path: string, size: number, rangeBytes: number): Promise<PartialFile> {
     const file = await open(path, "r+").catch(() => open(path, "w+"))
     const { size: found } = await file.stat()
     const recorded =
       found === size ? JsonReply.parse(await readFile(`${path}.ranges`, "utf8").catch(() => "")) : undefined
-    const complete = JsonReply.items(recorded).filter((index): index is number => Number.isSafeInteger(index))
+    const isSame = JsonReply.number(recorded, "rangeBytes") === rangeBytes
+    const complete = JsonReply.items(isSame ? JsonReply.field(recorded, "complete") : undefined).filter(
+      (index): index is number => Number.isSafeInteger(index),
+    )
     // The whole length from the start, so that a full disk shows early where files cannot have holes.
     if (found !== size) await file.truncate(size)
-    return new PartialFile(path, file, size, new Set(complete))
+    return new PartialFile(path, file, size, rangeBytes, new Set(complete))
   }
 
   /** Ranges that are missing. */
   get missing(): ReadonlyArray<ByteRange> {
+    const rangeBytes = this.#rangeBytes
     return Array.from({ length: Math.ceil(this.#size / rangeBytes) }, (_, index) => index)
       .filter((index) => !this.#complete.has(index))
       .map((index) => ({ start: index * rangeBytes, end: Math.min(this.#size, (index + 1) * rangeBytes) }))
@@ -48,17 +54,17 @@ export class PartialFile {
 
   /** Records that a range is complete. */
   completed({ start }: ByteRange): Promise<void> {
-    this.#recorded = this.#recorded.then(() => this.#record(Math.floor(start / rangeBytes)))
+    this.#recorded = this.#recorded.then(() => this.#record(Math.floor(start / this.#rangeBytes)))
     return this.#recorded
   }
 
   async #record(index: number): Promise<void> {
     this.#complete.add(index)
-    if (this.#size <= rangeBytes) return
+    if (this.#size <= this.#rangeBytes) return
     // Before the record, which would be wrong if only that survived a loss of power.
     await this.#file.datasync()
     const draft = `${this.path}.ranges.${process.pid}`
-    await writeFile(draft, JSON.stringify([...this.#complete]))
+    await writeFile(draft, JSON.stringify({ rangeBytes: this.#rangeBytes, complete: [...this.#complete] }))
     await rename(draft, `${this.path}.ranges`)
   }
 
