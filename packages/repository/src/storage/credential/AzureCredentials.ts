@@ -40,7 +40,7 @@ export const find = Effect.fnUntraced(function* (
 const ofIdentity = Effect.fnUntraced(function* (
   environment: Environment,
 ): Effect.fn.Return<Issued<AzureCredentials>, StoreProblem> {
-  const client = environment["AZURE_STORAGE_CLIENT_ID"] ?? environment["AZURE_CLIENT_ID"]
+  const client = environment["AZURE_STORAGE_CLIENT_ID"] || environment["AZURE_CLIENT_ID"] || undefined
   const tokenFile = environment["AZURE_FEDERATED_TOKEN_FILE"]
   const tenant = environment["AZURE_TENANT_ID"]
   if (tokenFile !== undefined && tenant !== undefined && client !== undefined) {
@@ -83,7 +83,10 @@ const token = (request: HttpRequest): Effect.Effect<Issued<AzureCredentials>, St
         )
       }
       const value = JsonReply.text(reply, "access_token")
-      const seconds = JsonReply.number(reply, "expires_in")
+      // An app service answers with the time of expiry alone, in seconds since 1970.
+      const expiresOn = JsonReply.number(reply, "expires_on")
+      const seconds =
+        JsonReply.number(reply, "expires_in") ?? (expiresOn === undefined ? undefined : expiresOn - now / 1000)
       if (value === undefined) return Effect.fail(denied(`${request.origin} has answered without an access token`))
       const expiresAt = seconds === undefined ? undefined : now + seconds * 1000
       return Effect.succeed({ value: { type: "token", token: value } as const, expiresAt })

@@ -55,7 +55,7 @@ export class AzureStore implements ObjectStore {
     this.#access = new RenewedCredentials(
       Effect.gen(function* () {
         const variables = yield* environment
-        const endpoint = (variables["AZURE_STORAGE_BLOB_ENDPOINT"] ?? `https://${host}`).replace(/\/+$/, "")
+        const endpoint = (variables["AZURE_STORAGE_BLOB_ENDPOINT"] || `https://${host}`).replace(/\/+$/, "")
         const signature = ofUrl || (variables["AZURE_STORAGE_SAS_TOKEN"] ?? "").replace(/^\?/, "")
         if (signature !== "") {
           return { value: { credentials: { type: "anonymous" }, endpoint, signature } as const, expiresAt: undefined }
@@ -90,7 +90,7 @@ export class AzureStore implements ObjectStore {
     range: ByteRange | undefined,
     read: (reply: ObjectReply) => Promise<A>,
   ): Effect.Effect<A, StoreProblem> {
-    const headers = { ...rangeHeaders(range), "if-match": object.version }
+    const headers = { ...rangeHeaders(range), "if-match": `"${bare(object.version)}"` }
     const path = `${this.#container}/${encodePath(this.#prefix + object.key)}`
     return this.#signed(path, [], headers, (request) =>
       send(request, async (reply) => {
