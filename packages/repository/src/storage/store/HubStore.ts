@@ -43,32 +43,39 @@ export class HubStore implements ObjectStore {
   readonly #revision: string
   readonly #path: string
   readonly #origin: string
+  /** Path of the server below its origin, as mirrors have it. */
+  readonly #base: string
   readonly #headers: Readonly<Record<string, string>>
   #last: Listing | undefined
+  /** The commit of each object of a listing. A later listing may have another one while objects are read. */
+  readonly #commits = new WeakMap<StoredObject, string>()
 
   constructor({ model, revision, path, environment }: HubOptions) {
     const token = environment["HF_TOKEN"]
     this.#model = model
     this.#revision = revision
     this.#path = path
-    this.#origin = new URL(environment["HF_ENDPOINT"] || "https://huggingface.co").origin
+    const { origin, pathname } = new URL(environment["HF_ENDPOINT"] || "https://huggingface.co")
+    this.#origin = origin
+    this.#base = pathname.replace(/\/+$/, "")
     this.#headers = token ? { authorization: `Bearer ${token}` } : {}
   }
 
   get list(): Effect.Effect<ReadonlyArray<StoredObject>, StoreProblem> {
     return Effect.gen({ self: this }, function* () {
-      const info = yield* this.#json(`/api/models/${this.#model}/revision/${encode(this.#revision)}`)
+      const info = yield* this.#json(`${this.#base}/api/models/${this.#model}/revision/${encode(this.#revision)}`)
       const commit = JsonReply.text(info.document, "sha")
       if (commit === undefined || !/^[0-9a-f]{7,64}$/.test(commit)) return yield* invalid("a revision has no commit")
       if (this.#last?.commit === commit) return this.#last.objects
       const objects: Array<StoredObject> = []
       const folder = this.#path === "" ? "" : `/${encodePath(this.#path)}`
-      let next: string | undefined = `/api/models/${this.#model}/tree/${commit}${folder}?recursive=true`
+      let next: string | undefined = `${this.#base}/api/models/${this.#model}/tree/${commit}${folder}?recursive=true`
       while (next !== undefined) {
         const page: JsonPage = yield* this.#json(next)
         for (const item of JsonReply.items(page.document)) {
           const object = objectOf(item, this.#path)
           if (object === undefined) return yield* invalid("an entry is not valid")
+          this.#commits.set(object, commit)
           objects.push(object)
         }
         yield* checkCount(objects.length)
@@ -90,8 +97,8 @@ export class HubStore implements ObjectStore {
     read: (reply: ObjectReply) => Promise<A>,
   ): Effect.Effect<A, StoreProblem> {
     const file = encodePath(this.#path === "" ? object.key : `${this.#path}/${object.key}`)
-    const revision = this.#last?.commit ?? this.#revision
-    const path = `/${this.#model}/resolve/${encode(revision)}/${file}`
+    const revision = this.#commits.get(object) ?? this.#last?.commit ?? this.#revision
+    const path = `${this.#base}/${this.#model}/resolve/${encode(revision)}/${file}`
     const headers = { ...this.#headers, ...rangeHeaders(range), "accept-encoding": "identity" }
     const follow = (request: HttpRequest, redirects: number): Effect.Effect<A, StoreProblem> =>
       Effect.flatMap(
