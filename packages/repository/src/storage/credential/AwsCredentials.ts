@@ -21,9 +21,9 @@ export interface AwsCredentials {
 export const find = Effect.fnUntraced(function* (
   environment: Environment,
 ): Effect.fn.Return<Issued<AwsCredentials>, StoreProblem> {
-  const named = environment["AWS_PROFILE"]
+  const named = environment["AWS_PROFILE"] || undefined
   const profile = yield* AwsProfile.read(environment, named ?? "default")
-  const region = environment["AWS_REGION"] ?? environment["AWS_DEFAULT_REGION"] ?? profile?.["region"] ?? "us-east-1"
+  const region = environment["AWS_REGION"] || environment["AWS_DEFAULT_REGION"] || profile?.["region"] || "us-east-1"
   const keys = ofVariables(environment)
   const issued = keys ?? (yield* ofSources(environment, region, named, profile))
   return { value: { keys: issued?.value, region }, expiresAt: issued?.expiresAt }

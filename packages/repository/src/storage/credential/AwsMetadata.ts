@@ -60,6 +60,7 @@ export const ofInstance = Effect.fnUntraced(function* (
   const folder = "/latest/meta-data/iam/security-credentials/"
   const role = yield* retrying(sendForText({ ...request, method: "GET", path: folder, headers }))
   if (role.status === 404) return undefined
+  if (role.status !== 200) return yield* ReplyProblem.make(role)
   const [name = ""] = role.text.split("\n")
   return yield* credentials({ ...request, method: "GET", path: `${folder}${name.trim()}`, headers })
 })
