@@ -18,6 +18,14 @@ export interface HttpRequest {
   readonly body?: string
   /** Milliseconds without a byte after which the request fails. Default 30 seconds. */
   readonly timeout?: number
+  /** A reply that brings fewer bytes in a period fails. Default 30 KB in 30 seconds. */
+  readonly minRate?: MinRate
+}
+
+interface MinRate {
+  readonly bytes: number
+  /** Milliseconds. */
+  readonly period: number
 }
 
 export interface HttpReply {
@@ -29,6 +37,11 @@ export interface HttpReply {
 
 /** Milliseconds without a byte. */
 const defaultTimeout = 30_000
+
+const defaultMinRate: MinRate = { bytes: 30_000, period: 30_000 }
+
+/** Time for the whole of an answer that is read as text. */
+const textTimeout = "2 minutes"
 
 /** Maximum bytes of an answer that is read as a whole: a page of a listing, a token, an error. */
 const maxTextBytes = 16 * 1024 * 1024
@@ -73,10 +86,15 @@ export interface TextReply extends Omit<HttpReply, "body"> {
 
 /** Sends a request and reads its reply as text, whatever its status. */
 export const sendForText = (request: HttpRequest): Effect.Effect<TextReply, StoreProblem> =>
-  send(request, async (reply) => ({ status: reply.status, headers: reply.headers, text: await text(reply) }))
+  send(request, async (reply) => ({ status: reply.status, headers: reply.headers, text: await text(reply) })).pipe(
+    Effect.timeoutOrElse({
+      duration: textTimeout,
+      orElse: () => Effect.fail(unreachable(request, slow(`no complete answer in ${textTimeout}`))),
+    }),
+  )
 
 const begin = (
-  { method, origin, path, headers = {}, body, timeout = defaultTimeout }: HttpRequest,
+  { method, origin, path, headers = {}, body, timeout = defaultTimeout, minRate = defaultMinRate }: HttpRequest,
   signal: AbortSignal,
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
@@ -92,14 +110,31 @@ const begin = (
       agent: agents[isSecure ? "https:" : "http:"],
       signal,
     })
+    let reply: IncomingMessage | undefined
+    const fail = (error: Error) => void (reply ?? request).destroy(error)
     request.setTimeout(timeout, () => {
       const error = new Error(`no data from ${origin} for ${timeout / 1000} seconds`)
-      request.destroy(Object.assign(error, { code: "ETIMEDOUT" }))
+      fail(Object.assign(error, { code: "ETIMEDOUT" }))
     })
-    request.once("response", resolve)
+    // The connection may have served other requests.
+    let before = 0
+    request.once("socket", ({ bytesRead }) => (before = bytesRead))
+    const watch = setInterval(() => {
+      const arrived = (request.socket?.bytesRead ?? 0) - before
+      before += arrived
+      const { bytes, period } = minRate
+      if (arrived < bytes) fail(slow(`fewer than ${bytes} bytes in ${period / 1000} seconds`))
+    }, minRate.period).unref()
+    request.once("close", () => clearInterval(watch))
+    request.once("response", (message) => {
+      reply = message
+      resolve(message)
+    })
     request.on("error", reject)
     request.end(body)
   })
+
+const slow = (message: string) => Object.assign(new Error(message), { code: "TooSlow" })
 
 const unreachable = ({ origin }: HttpRequest, error: unknown): StoreProblem => {
   const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "NetworkError"

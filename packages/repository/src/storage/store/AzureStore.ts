@@ -69,11 +69,12 @@ export class AzureStore implements ObjectStore {
   get list(): Effect.Effect<ReadonlyArray<StoredObject>, StoreProblem> {
     return Effect.gen({ self: this }, function* () {
       const objects: Array<StoredObject> = []
+      let pages = 0
       for (let marker: string | undefined = ""; marker !== undefined;) {
         const page: { readonly objects: ReadonlyArray<StoredObject>; readonly next: string | undefined } =
           yield* this.#page(marker)
         objects.push(...page.objects)
-        yield* checkCount(objects.length)
+        yield* checkCount(objects.length, ++pages)
         marker = page.next
       }
       return objects

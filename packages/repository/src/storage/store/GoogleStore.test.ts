@@ -107,3 +107,28 @@ describe("a bucket of Google", () => {
     }),
   )
 })
+
+describe("a listing without an end", () => {
+  const listing = (items: ReadonlyArray<unknown>) =>
+    Effect.gen(function* () {
+      const server = yield* LocalServer.make(() => LocalServer.json({ items, nextPageToken: "more" }))
+      const environment = Effect.succeed({ STORAGE_EMULATOR_HOST: server.origin })
+      return yield* Effect.flip(new GoogleStore({ bucket: "bucket", path: "", environment }).list)
+    })
+
+  it.live("fails when it has too many objects", () =>
+    Effect.gen(function* () {
+      const items = Array.from({ length: 20_000 }, (_, index) => ({ name: String(index), size: "1", generation: "1" }))
+      const { code, message } = yield* listing(items)
+      expect(code).toBe("TooManyObjects")
+      expect(message).toBe("there are more than 100000 objects, which is the limit of a repository")
+    }),
+  )
+
+  it.live("fails when it has too many pages, be they empty", () =>
+    Effect.gen(function* () {
+      const { message } = yield* listing([])
+      expect(message).toBe("there are more than 1000 pages of objects, which is the limit of a repository")
+    }),
+  )
+})

@@ -55,6 +55,7 @@ export class GoogleStore implements ObjectStore {
   get list(): Effect.Effect<ReadonlyArray<StoredObject>, StoreProblem> {
     return Effect.gen({ self: this }, function* () {
       const objects: Array<StoredObject> = []
+      let pages = 0
       for (let token: string | undefined = ""; token !== undefined;) {
         const page: unknown = yield* this.#page(token)
         for (const item of JsonReply.items(JsonReply.field(page, "items"))) {
@@ -62,7 +63,7 @@ export class GoogleStore implements ObjectStore {
           if (object === undefined) return yield* invalid("an entry is not valid")
           objects.push(object)
         }
-        yield* checkCount(objects.length)
+        yield* checkCount(objects.length, ++pages)
         token = JsonReply.text(page, "nextPageToken")
       }
       return objects

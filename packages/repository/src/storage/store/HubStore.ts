@@ -68,6 +68,7 @@ export class HubStore implements ObjectStore {
       if (commit === undefined || !/^[0-9a-f]{7,64}$/.test(commit)) return yield* invalid("a revision has no commit")
       if (this.#last?.commit === commit) return this.#last.objects
       const objects: Array<StoredObject> = []
+      let pages = 0
       const folder = this.#path === "" ? "" : `/${encodePath(this.#path)}`
       let next: string | undefined = `${this.#base}/api/models/${this.#model}/tree/${commit}${folder}?recursive=true`
       while (next !== undefined) {
@@ -78,7 +79,7 @@ export class HubStore implements ObjectStore {
           this.#commits.set(object, commit)
           objects.push(object)
         }
-        yield* checkCount(objects.length)
+        yield* checkCount(objects.length, ++pages)
         next = page.next
       }
       this.#last = { commit, objects }

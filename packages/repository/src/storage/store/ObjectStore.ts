@@ -44,10 +44,14 @@ export interface ObjectStore {
 /** Maximum objects of a repository. */
 export const maxObjects = 100_000
 
+/** Maximum pages of a listing. Pages may be empty. */
+const maxPages = 1_000
+
 /** Fails a listing that has grown too long. */
-export const checkCount = (count: number): Effect.Effect<void, StoreProblem> => {
-  if (count <= maxObjects) return Effect.void
-  const message = `there are more than ${maxObjects} objects, which is the limit of a repository`
+export const checkCount = (objects: number, pages: number): Effect.Effect<void, StoreProblem> => {
+  if (objects <= maxObjects && pages <= maxPages) return Effect.void
+  const [limit, counted] = objects > maxObjects ? [maxObjects, "objects"] : [maxPages, "pages of objects"]
+  const message = `there are more than ${limit} ${counted}, which is the limit of a repository`
   return Effect.fail(new StoreProblem({ kind: "failed", code: "TooManyObjects", message }))
 }
 

@@ -64,11 +64,12 @@ export class S3Store implements ObjectStore {
   get list(): Effect.Effect<ReadonlyArray<StoredObject>, StoreProblem> {
     return Effect.gen({ self: this }, function* () {
       const objects: Array<StoredObject> = []
+      let pages = 0
       for (let token: string | undefined = ""; token !== undefined;) {
         const page: { readonly objects: ReadonlyArray<StoredObject>; readonly next: string | undefined } =
           yield* this.#page(token)
         objects.push(...page.objects)
-        yield* checkCount(objects.length)
+        yield* checkCount(objects.length, ++pages)
         token = page.next
       }
       return objects
