@@ -198,6 +198,11 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
     "server/src/port/HttpListener.ts",
     /greetingTimeoutMillis = ([\d_]+)/,
   ],
+  [
+    "settings of the client, on a new HTTP/2 connection",
+    "server/src/grpc/GrpcServer.ts",
+    /greetingTimeoutMillis = ([\d_]+)/,
+  ],
   ["gRPC message that does not become complete", "server/src/grpc/GrpcServer.ts", /receiveTimeoutMillis = ([^,]+),/],
   ["replaced or unloaded model: its requests", "core/src/lifecycle/CodeModels.ts", /defaultDrain = "(.*)"/],
   [

@@ -33,7 +33,8 @@ export const make = Effect.fnUntraced(function* (
   { http: httpOptions, grpc: grpcOptions, ...listener }: OnePortOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
   const http = yield* HttpServer.frontEnd(gateway, httpOptions)
-  const grpc = yield* GrpcServer.frontEnd(gateway, grpcOptions)
+  const { greetingTimeoutMillis } = listener
+  const grpc = yield* GrpcServer.frontEnd(gateway, { greetingTimeoutMillis, ...grpcOptions })
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
 
   const http1: HttpListener.Http1Handler = (request, response, guard) => {

@@ -16,6 +16,7 @@ import * as Drain from "./Drain.ts"
 import * as EngineCallStream from "./EngineCallStream.ts"
 import * as EngineNodeStream from "./EngineNodeStream.ts"
 import { EngineSession } from "./EngineSession.ts"
+import * as Greeting from "./Greeting.ts"
 import {
   connectionWindow,
   type Http2Options,
@@ -50,7 +51,7 @@ export const make = (options: Http2Options): Http2 => {
 }
 
 const open = (socket: Socket, options: Http2Options): EngineSession => {
-  const { keepalive, limits, calls, handler } = options
+  const { keepalive, greetingTimeoutMillis, limits, calls, handler } = options
   const session = new EngineSession(socket)
   const inFlight = new SessionCalls(session, session, limits)
   const takes = recentlyTaken(calls)
@@ -67,7 +68,7 @@ const open = (socket: Socket, options: Http2Options): EngineSession => {
       }
       request(own, session, inFlight, stream, headers, isLast, handler, limits.sendTimeout.milliseconds)
     },
-    onOpen: constVoid,
+    onOpen: () => session.opened(),
     onPing: () => session.pinged(),
     onPingAcknowledged: () => session.acknowledged(),
     onGoaway: constVoid,
@@ -79,6 +80,7 @@ const open = (socket: Socket, options: Http2Options): EngineSession => {
     onClose: () => session.ended(),
   })
   session.begin(own)
+  Greeting.limit(session, greetingTimeoutMillis, limits.reports)
   Keepalive.watch(session, keepalive, inFlight, limits.reports)
   return session
 }

@@ -11,6 +11,7 @@ const noticeMillis = 1_000
 export class EngineSession implements Http2Session {
   readonly socket: Socket
   readonly remoteAddress: string | undefined
+  readonly #onSettings: Array<() => void> = []
   readonly #onPing: Array<() => void> = []
   readonly #onClose: Array<() => void> = []
   #connection: SocketConnection | undefined
@@ -52,6 +53,10 @@ export class EngineSession implements Http2Session {
     this.#connection?.connection.ping()
   }
 
+  onSettings(run: () => void): void {
+    this.#onSettings.push(run)
+  }
+
   onPing(run: () => void): void {
     this.#onPing.push(run)
   }
@@ -87,6 +92,10 @@ export class EngineSession implements Http2Session {
 
   destroy(): void {
     this.#connection?.destroy()
+  }
+
+  opened(): void {
+    for (const run of this.#onSettings) run()
   }
 
   pinged(): void {

@@ -19,6 +19,7 @@ import {
   serve,
   stoppable,
 } from "./GrpcServer.fixture.ts"
+import type { Limit } from "../limit/LimitReports.ts"
 
 const livePath = "/inference.GRPCInferenceService/ServerLive"
 
@@ -111,6 +112,31 @@ describe("the first bytes of a connection select its protocol", () => {
     Effect.gen(function* () {
       const { port } = yield* serve({ greetingTimeoutMillis: 20 })
       expect(yield* rawSocket(port, sent)).toBe("")
+    }),
+  )
+})
+
+describe("the settings of an HTTP/2 client", () => {
+  const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+  const partOfSettings = "\0\0\0\x04\0"
+
+  it.live.each([
+    ["node", preface.slice(0, 14)],
+    ["node", preface],
+    ["node", preface + partOfSettings],
+    ["own", preface.slice(0, 14)],
+    ["own", preface],
+    ["own", preface + partOfSettings],
+  ] as const)("must arrive in time: http2 %s, after %j", ([http2, sent]) =>
+    Effect.gen(function* () {
+      const limits: Array<Limit> = []
+      const reports = { acted: (limit: Limit) => void limits.push(limit) }
+      const server = yield* serve({ greetingTimeoutMillis: 200, http2 }, { limits: reports })
+      const session = yield* rawSession(server)
+      yield* rawSocket(server.port, sent)
+      // It has sent its settings before the other one connected.
+      expect(yield* isHealthy(session)).toBe(true)
+      expect(limits).toEqual(["connection_greeting"])
     }),
   )
 })

@@ -21,6 +21,7 @@ import {
 import type { Socket } from "node:net"
 import type { CallHandler } from "./Call.ts"
 import * as Drain from "./Drain.ts"
+import * as Greeting from "./Greeting.ts"
 import type { Http2 } from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
 import { attach } from "./NodeCallStream.ts"
@@ -45,6 +46,8 @@ export type RequestHandler = (request: Http2ServerRequest, response: Http2Server
 export interface Http2Options {
   readonly maxMessageSize: number
   readonly keepalive: Keepalive.KeepaliveSettings
+  /** Maximum time for the first settings of a client. */
+  readonly greetingTimeoutMillis: number
   readonly limits: SessionLimits
   /** Handled before all others; undefined where `handler` takes all. */
   readonly calls: CallHandler | undefined
@@ -59,6 +62,7 @@ export interface Http2Options {
 export const make = ({
   maxMessageSize,
   keepalive,
+  greetingTimeoutMillis,
   limits,
   calls,
   handler,
@@ -94,6 +98,7 @@ export const make = ({
       if (error.errno === callbackFailed) inFlight.flooded()
     })
     session.setLocalWindowSize(connectionWindow)
+    Greeting.limit(its, greetingTimeoutMillis, limits.reports)
     Keepalive.watch(its, keepalive, inFlight, limits.reports)
   })
   route(server, sessions, calls, limits.sendTimeout.milliseconds)

@@ -33,6 +33,11 @@ export interface FrontEndOptions {
   readonly maxMessageSize?: number
   /** Maximum time to receive a complete request. Default 300 s, like Node's limit for HTTP. */
   readonly receiveTimeoutMillis?: number
+  /**
+   * Maximum time for the TLS handshake and protocol detection of a connection, and then for the settings of an HTTP/2
+   * client. Default 60 s.
+   */
+  readonly greetingTimeoutMillis?: number | undefined
   /** Maximum time without progress while a client reads a response. Default 60 s. */
   readonly sendTimeoutMillis?: number | undefined
   /** Compression of inference responses, for clients that accept it. Default "none". */
@@ -65,8 +70,6 @@ export interface GrpcServerOptions extends FrontEndOptions {
   readonly port: number
   /** Maximum open connections; further connections are closed at once. Default 10,000. */
   readonly maxConnections?: number
-  /** Maximum time for the TLS handshake and protocol detection of a connection. Default 60 s. */
-  readonly greetingTimeoutMillis?: number
   /**
    * Maximum time that a stop waits for calls in flight, and for clients that do not read their responses. Default 30 s.
    */
@@ -107,7 +110,7 @@ export const frontEnd = Effect.fnUntraced(function* (
   options: FrontEndOptions,
 ): Effect.fn.Return<FrontEnd, ServeError> {
   const { maxMessageSize = 256 * 1024 * 1024, receiveTimeoutMillis = 300_000, fastInference = true } = options
-  const { responseCompression = "none", sendTimeoutMillis = 60_000 } = options
+  const { responseCompression = "none", sendTimeoutMillis = 60_000, greetingTimeoutMillis = 60_000 } = options
   const { cors, browserAccess = BrowserAccess.standard } = options
   const { http2 = process.env["NEREID_HTTP2"] === "own" ? "own" : "node" } = options
   if (!Number.isInteger(maxMessageSize) || maxMessageSize < 1 || maxMessageSize > maxMessageLength) {
@@ -130,7 +133,8 @@ export const frontEnd = Effect.fnUntraced(function* (
     limit: (request) => limitTime(request, { timeout: receiveTimeoutMillis, reports: gateway.limits }),
     http2: (handler) => {
       const [onDrained, onLastCall] = [gateway.endStreams, gateway.refuse]
-      const http2Options = { maxMessageSize, keepalive, limits, calls, handler, onDrained, onLastCall }
+      const common = { maxMessageSize, keepalive, greetingTimeoutMillis, limits, calls, handler }
+      const http2Options = { ...common, onDrained, onLastCall }
       return http2 === "own" ? EngineHttp2.make(http2Options) : GrpcHttp2.make(http2Options)
     },
   }

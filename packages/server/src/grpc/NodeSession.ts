@@ -37,6 +37,10 @@ export class NodeSession implements Http2Session {
     })
   }
 
+  onSettings(run: () => void): void {
+    this.#session.on("remoteSettings", run)
+  }
+
   onPing(run: () => void): void {
     this.#session.on("ping", run)
   }
