@@ -53,6 +53,12 @@ export const flags = {
     60,
     { minimum: 1 },
   ),
+  http2: FlagKind.choice(
+    "http2",
+    "Implementation of HTTP/2: that of Node, or Nereid's own, which costs less per call and is newer",
+    "node",
+    ["node", "own"],
+  ),
   maxInFlightSize: FlagKind.optional(
     "max-in-flight-size",
     {
@@ -91,6 +97,7 @@ const serverOptions = ({
   handOverHeaders: headers,
   maxConnections,
   sendTimeout,
+  http2,
   maxInFlightSize,
   allowSharedMemory,
   tuneGarbageCollector,
@@ -105,6 +112,7 @@ const serverOptions = ({
   allowClientSharedMemory: allowSharedMemory,
   tuneGarbageCollector,
   sendTimeout: `${sendTimeout} seconds`,
+  http2,
   drainTimeout: `${exitTimeout} seconds`,
   drainDelay: `${drainDelay} seconds`,
 })

@@ -21,6 +21,7 @@ describe("options", () => {
         maxInputSize: 67_108_864,
         allowClientSharedMemory: false,
         tuneGarbageCollector: true,
+        http2: "node",
         responseCompression: "none",
         forwardHeaders: {},
         restrictedApis: { http: [], grpc: [] },
@@ -56,6 +57,7 @@ describe("options", () => {
       "--hand-over-sequences http://b:8000 --hand-over-header Admin-Key:a=b:c --hand-over-header x-a:1",
       { handOverSequences: { url: "http://b:8000", headers: { "admin-key": "a=b:c", "x-a": "1" } } },
     ],
+    ["--http2 own", { http2: "own" }],
     ["--exit-timeout-secs 0", { drainTimeout: "0 seconds" }],
     ["--saturation-queue-target-ms 50", { metricsOptions: { cpu: true, interval: 2000, queueTarget: 50 } }],
     ["--drain-delay 15", { drainDelay: "15 seconds" }],
@@ -217,6 +219,7 @@ describe("refuses", () => {
       "--grpc-infer-response-compression-level best",
       'Invalid value for flag --grpc-infer-response-compression-level: "best". Expected: none, low, medium, high',
     ],
+    ["--http2 nghttp2", 'Invalid value for flag --http2: "nghttp2". Expected: node, own'],
     ["--allow-grpc maybe", 'Invalid value for flag --allow-grpc: "maybe". Expected: true, false, 1 or 0'],
     [
       "--metrics-config summary_latencies=2",
