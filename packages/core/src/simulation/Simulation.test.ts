@@ -55,6 +55,11 @@ describe("one policy", () => {
     expect([outcome.batches, outcome.took]).toEqual([2, 2])
   })
 
+  it("a deadline between two nanoseconds passes after it", () => {
+    const traffic = [0, 1].map((at) => ({ at, timeout: 2 + 3e-7 }))
+    expect(only(Simulation.run(Plain, { traffic, cost: () => 10 }))).toMatchObject({ answered: 0, expired: 2 })
+  })
+
   it("two instances have twice the throughput", () => {
     const traffic = Simulation.constant({ perSecond: 1000, seconds: 1, rows: 4 })
     const took = (instances: number) => only(Simulation.run(Plain, { traffic, cost: () => 4, instances })).took

@@ -158,12 +158,9 @@ const request = ({ at, rows = 1, group = "", timeout, ...queued }: Arrival): Req
   const requestParameters = parameters(noParameters, queued)
   if (Result.isFailure(requestParameters))
     throw new RangeError(`${requestParameters.failure.field} ${requestParameters.failure.message}`)
-  // In whole nanoseconds, as the clock counts: an alarm would never reach a fraction.
-  const deadline = timeout === undefined ? undefined : Math.round(at * 1e6 + nanosOf(timeout)) / 1e6
+  const deadline = timeout === undefined ? undefined : at + Duration.toMillis(Duration.fromInputUnsafe(timeout))
   return { id: group, inputs: [], rows, parameters: requestParameters.success, deadline }
 }
-
-const nanosOf = (timeout: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(timeout)) * 1e6
 
 /** How requests have ended. */
 class Tally {
