@@ -77,6 +77,5 @@ export class Stream {
 
 /** Shared, because most streams never queue; it is replaced and never filled. */
 export const noPayloads: Array<Uint8Array> = []
-Object.freeze(noPayloads)
 
 export const noFields: FieldList = []

@@ -23,12 +23,14 @@ interface EncodedTemplate {
   readonly block: Uint8Array
 }
 
-const staticNames = new Map<string, number>()
-const staticFields = new Map<string, number>()
-for (const [index, { name, value }] of staticTable.entries()) {
-  if (!staticNames.has(name)) staticNames.set(name, index + 1)
-  if (value !== "") staticFields.set(`${name}\n${value}`, index + 1)
-}
+/** The first entry of each name: later ones are overwritten. */
+const staticNames: ReadonlyMap<string, number> = new Map(
+  staticTable.map(({ name }, index) => [name, index + 1] as const).toReversed(),
+)
+
+const staticFields: ReadonlyMap<string, number> = new Map(
+  staticTable.flatMap(({ name, value }, index) => (value === "" ? [] : [[`${name}\n${value}`, index + 1] as const])),
+)
 
 export class HeaderEncoder {
   readonly #table = new DynamicTable()
