@@ -50,6 +50,7 @@ it.effect.each([
   ["--model-repository=/a --backend-config=onnxruntime,default-max-batch-size=16", { defaultMaxBatchSize: 16 }],
   ["--model-repository=/a --backend-config=default-max-batch-size=0", { defaultMaxBatchSize: 0 }],
   ["--model-repository=/a --backend-config=onnxruntime,idle-timeout=60", { idleTimeout: "60 seconds" }],
+  ["--model-repository=/a --backend-directory=/backends", { python: { backendDirectory: "/backends" } }],
   ["--model-store=/mnt/models --single-model=flowers", { directories: ["/mnt/models"], singleModel: "flowers" }],
   [
     "--model-repository=/a --backend-config=python,thread-pool-size=8 --backend-config=python,inherited-variables=A,B_*",

@@ -58,8 +58,11 @@ const sharedMemorySettings: ReadonlyMap<string, number> = new Map([
 ])
 
 /** The settings of models in Python; each is a part of them. */
-const pythonOptions = (settings: ReadonlyArray<BackendSetting>): Pick<Repository.Options, "python"> => {
-  const given = settings.flatMap((setting) => ("python" in setting ? [setting.python] : []))
+const pythonOptions = ({ backendConfig, backendDirectory }: Values): Pick<Repository.Options, "python"> => {
+  const given: Array<Repository.PythonOptions> = backendConfig.flatMap((setting) =>
+    "python" in setting ? [setting.python] : [],
+  )
+  if (backendDirectory !== undefined) given.push({ backendDirectory })
   return given.length === 0 ? {} : { python: Object.assign({}, ...given) }
 }
 
@@ -139,6 +142,11 @@ export const flags = {
     },
     parseBackendSetting,
   ),
+  backendDirectory: FlagKind.text(
+    "backend-directory",
+    "path",
+    'Directory of backends in Python: a model with backend "NAME" is run by NAME/model.py in it',
+  ),
   partialModelLoad: FlagKind.boolean(
     "partial-model-load",
     "Serve the versions of a model that load although others fail; requests may reach an older version",
@@ -187,7 +195,7 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
     ...(values.singleModel === undefined ? {} : { singleModel: values.singleModel }),
     autoComplete: !values.noAutoComplete && values.strictConfig !== true,
     ...Object.assign({}, ...backendConfig.filter((setting) => !("foreign" in setting || "python" in setting))),
-    ...pythonOptions(backendConfig),
+    ...pythonOptions(values),
     partialModelLoad: values.partialModelLoad,
     namespaces: values.namespaces,
     exitOnError: values.exitOnError,

@@ -26,11 +26,7 @@ const withoutEffect = {
     "host-policy",
     "allow-gpu-metrics",
   ],
-  "backends, agents and caches are not loaded from directories": [
-    "backend-directory",
-    "repoagent-directory",
-    "cache-directory",
-  ],
+  "agents and caches are not loaded from directories": ["repoagent-directory", "cache-directory"],
   "failed loads are not retried": ["model-load-retry-count"],
   "SageMaker and Vertex AI endpoints are not supported": [
     "sagemaker-port",

@@ -261,6 +261,7 @@ export class Catalogue implements LoadedCatalogue {
             idleSeconds: Duration.toSeconds(idleTimeout),
             gpus: this.#gpus,
             completePython: this.#completePython,
+            backendDirectory: this.#options.python?.backendDirectory,
           },
           config === undefined ? undefined : { config, isForeign: "path" in found },
         ),

@@ -11,6 +11,7 @@ import { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as Declaration from "../config/Declaration.ts"
 import * as EnsembleVersion from "../ensemble/EnsembleVersion.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
+import * as PythonBackend from "../config/PythonBackend.ts"
 import { failure, invalid, LoadFailure } from "../directory/LoadFailure.ts"
 import * as Revision from "../directory/Revision.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
@@ -27,11 +28,14 @@ const whileReady = ({ isReady }: ModelLife, probe: Effect.Effect<boolean>): Effe
 /** Instances of a module's layer, which a configuration cannot change. */
 const fixed = Effect.succeed<InstanceSet.PreparedInstances>({ commit: Effect.void })
 
-/** The options of its response cache. It has a revision where servers share responses. */
+/**
+ * The options of its response cache. It has a revision where servers share responses, unless its code is in the backend
+ * directory, which may differ between them.
+ */
 const cacheOptions = Effect.fnUntraced(function* ({ config, path, version }: VersionPlan) {
   const { shared } = yield* CacheSettings
-  const revision = shared && (yield* Revision.make(path, version, config))
-  return revision === undefined ? {} : { revision }
+  const revision = shared && !PythonBackend.isShared(config) && (yield* Revision.make(path, version, config))
+  return revision === undefined || revision === false ? {} : { revision }
 })
 
 /** Resources that the rate limiter cannot provide are a wrong configuration. */
@@ -57,7 +61,7 @@ export const load = Effect.fn("VersionLoader.load")(function* (
   const { layer, probe }: ScriptVersion.ScriptVersion =
     config.backend === "nereid"
       ? yield* ScriptVersion.make(plan, declared, otherModels.calls, serving)
-      : config.backend === "python"
+      : PythonBackend.runsPython(config)
         ? yield* PythonVersion.make(plan, declared, otherModels.python, serving)
         : { layer: yield* OnnxVersion.layer(plan, declared, serving) }
   const built = Effect.mapError(limited(Layer.build(layer)), (error) =>

@@ -7,10 +7,11 @@ import type {
   ModelConfig,
   ModelOptimizationPolicy_ExecutionAccelerators_Accelerator as Accelerator,
 } from "@nereid/protocol/model_config"
+import * as PythonBackend from "./PythonBackend.ts"
 
 /** Returns an error if this backend is not supported, otherwise undefined. `files`: names of the version's files. */
 export const backendProblem = (
-  { backend, defaultModelFilename }: ModelConfig,
+  { backend, runtime, defaultModelFilename }: ModelConfig,
   files: ReadonlySet<string>,
 ): string | undefined => {
   if (backend === "python") {
@@ -21,14 +22,17 @@ export const backendProblem = (
       ? undefined
       : `to run ${script}, write backend: "nereid" instead of backend: "python" in config.pbtxt`
   }
-  return backend === "" || backend === "onnxruntime" || backend === "nereid"
+  return backend === "" ||
+    backend === "onnxruntime" ||
+    backend === "nereid" ||
+    PythonBackend.isShared({ backend, runtime })
     ? undefined
     : `unable to find backend library for backend '${backend}', try specifying runtime on the model configuration.`
 }
 
 export const problem = (config: ModelConfig): string | undefined => {
   const isMade = config.batchInput.length > 0 || config.batchOutput.length > 0
-  return (config.backend === "nereid" || config.backend === "python") && isMade
+  return (config.backend === "nereid" || PythonBackend.runsPython(config)) && isMade
     ? "batch_input and batch_output are not supported for a script or a model in Python, which receives the requests of a batch"
     : undefined
 }
@@ -63,7 +67,7 @@ export const warnings = (config: ModelConfig, isLimited: boolean): ReadonlyArray
     [optimization?.eagerBatching === true, "optimization.eager_batching"],
     [(config.modelRepositoryAgents?.agents.length ?? 0) > 0, "model_repository_agents"],
     [(config.modelOperations?.opLibraryFilename.length ?? 0) > 0, "model_operations"],
-    [config.runtime !== "", "runtime"],
+    [config.runtime !== "" && !PythonBackend.isShared(config), "runtime"],
     ...parameters(config).map((name) => [name in config.parameters, `parameters '${name}'`] as const),
     [hasNamespaces(config), "ensemble_scheduling.step.model_namespace"],
   ]

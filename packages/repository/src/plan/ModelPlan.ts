@@ -12,9 +12,11 @@ import * as ConfigCheck from "../config/ConfigCheck.ts"
 import * as ConfigDefaults from "../config/ConfigDefaults.ts"
 import * as ConfigJson from "../config/ConfigJson.ts"
 import * as ConfigText from "../config/ConfigText.ts"
+import * as PythonBackend from "../config/PythonBackend.ts"
 import { failure, type LoadFailure, refuse, unreadable } from "../directory/LoadFailure.ts"
 import * as ModelDirectory from "../directory/ModelDirectory.ts"
 import * as Support from "../config/Support.ts"
+import * as BackendDirectory from "./BackendDirectory.ts"
 import * as VersionPlan from "./VersionPlan.ts"
 import * as VersionPolicy from "../config/VersionPolicy.ts"
 
@@ -64,7 +66,7 @@ export const make = Effect.fnUntraced(function* (
   const versions = yield* Effect.forEach(
     numbers,
     Effect.fnUntraced(function* (version) {
-      const files = yield* filesOf(version, directory, identified)
+      const files = yield* filesOf(version, directory, identified, options.backendDirectory)
       const names = directory.versions.get(version) ?? Result.succeed(new Set<string>())
       const plan = yield* Effect.result(VersionPlan.make(files, names, path, identified, options))
       return { ...files, plan } satisfies PlannedVersion
@@ -78,13 +80,14 @@ export const make = Effect.fnUntraced(function* (
 /** Returns the configuration with the model's name and backend, which are known before its versions are read. */
 const identify = Effect.fnUntraced(function* (
   directory: ModelDirectory.ModelDirectory,
-  { autoComplete }: VersionPlan.PlanOptions,
+  { autoComplete, backendDirectory }: VersionPlan.PlanOptions,
   override: Override | undefined,
 ): Effect.fn.Return<ModelConfig, LoadFailure> {
   const { name, path } = directory
   const given = yield* Effect.fromResult(override === undefined ? written(directory) : overriding(override.config))
-  const identified = yield* checked(given, name, ModelDirectory.fileNames(directory))
-  if (override?.isForeign === true && (identified.backend === "nereid" || identified.backend === "python")) {
+  const found = yield* checked(given, name, ModelDirectory.fileNames(directory))
+  const identified = yield* BackendDirectory.identified(found, backendDirectory)
+  if (override?.isForeign === true && (identified.backend === "nereid" || PythonBackend.runsPython(identified))) {
     return yield* failure("a script cannot be loaded from the files of a request")
   }
   const environment = environmentOf(identified)
@@ -119,12 +122,19 @@ export const checked = Effect.fnUntraced(function* (
 const filesOf = Effect.fnUntraced(function* (
   version: number,
   directory: ModelDirectory.ModelDirectory,
-  { platform, defaultModelFilename }: ModelConfig,
+  config: ModelConfig,
+  backendDirectory: string | undefined,
 ): Effect.fn.Return<VersionPlan.VersionFiles, LoadFailure> {
+  const { platform, defaultModelFilename } = config
   const folder = directory.folderOf(version)
-  if (platform === "ensemble") return { version, file: folder, stamp: "" }
+  if (platform === "ensemble") return { version, folder, file: folder, stamp: "" }
+  if (PythonBackend.isShared(config)) {
+    const file = BackendDirectory.fileOf(config, backendDirectory) ?? folder
+    const stamp = `${yield* BackendDirectory.stampOf(file)}\n${yield* directory.stampOf(version)}`
+    return { version, folder, file, stamp }
+  }
   const file = defaultModelFilename === "" ? folder : yield* ModelDirectory.below(folder, defaultModelFilename)
-  return { version, file, stamp: `${defaultModelFilename}\n${yield* directory.stampOf(version)}` }
+  return { version, folder, file, stamp: `${defaultModelFilename}\n${yield* directory.stampOf(version)}` }
 })
 
 /** Whether both plans load the same model. */

@@ -13,6 +13,11 @@ export interface PythonOptions {
    * `AWS_*` stands for all with that beginning. Default none.
    */
   readonly inheritEnv?: ReadonlyArray<string>
+  /**
+   * Directory of backends: a model whose configuration has `backend: "NAME"` is run by the file `NAME/model.py` in it.
+   * Default: none.
+   */
+  readonly backendDirectory?: string
 }
 
 export interface PythonServer {

@@ -10,10 +10,12 @@ import * as ConfigCheck from "../config/ConfigCheck.ts"
 import * as ConfigCompletion from "../config/ConfigCompletion.ts"
 import * as ConfigDefaults from "../config/ConfigDefaults.ts"
 import * as InstanceGroupCheck from "../config/InstanceGroupCheck.ts"
+import * as PythonBackend from "../config/PythonBackend.ts"
 import * as Support from "../config/Support.ts"
 import * as TensorCheck from "../config/TensorCheck.ts"
 import { failure, invalid, type LoadFailure, refuse } from "../directory/LoadFailure.ts"
 import * as ModelDirectory from "../directory/ModelDirectory.ts"
+import * as BackendDirectory from "./BackendDirectory.ts"
 import * as ModelWarmUp from "./ModelWarmUp.ts"
 import * as SequencePlan from "./SequencePlan.ts"
 
@@ -34,10 +36,14 @@ export interface PlanOptions {
   /** The numbers of the GPUs that there are. */
   readonly gpus: ReadonlyArray<number>
   readonly completePython: CompletePython
+  /** Directory of backends in Python; undefined without one. */
+  readonly backendDirectory: string | undefined
 }
 
 export interface VersionFiles {
   readonly version: number
+  /** The directory of the version. */
+  readonly folder: string
   /** The model file; the directory of a version that has none. */
   readonly file: string
   /** Changes with the files of this version, and with the choice of the model file among them. */
@@ -67,11 +73,12 @@ export const make = Effect.fnUntraced(function* (
   readNames: Result.Result<ReadonlySet<string>, LoadFailure>,
   path: string,
   given: ModelConfig,
-  { autoComplete, defaultMaxBatchSize, idleSeconds, gpus, completePython }: PlanOptions,
+  { autoComplete, defaultMaxBatchSize, idleSeconds, gpus, completePython, backendDirectory }: PlanOptions,
 ): Effect.fn.Return<VersionPlan, LoadFailure> {
   const { file } = files
   const names = yield* Effect.fromResult(readNames)
   yield* refuse(Support.backendProblem(given, names))
+  if (PythonBackend.isShared(given)) yield* BackendDirectory.check(given, backendDirectory)
   yield* refuse(InstanceGroupCheck.problem(ConfigDefaults.filled(given, gpus), gpus))
   const completion = Effect.flatMap(source(file), ({ signature }) =>
     Effect.fromResult(Result.mapError(ConfigCompletion.complete(given, signature, defaultMaxBatchSize), invalid)),
@@ -79,7 +86,7 @@ export const make = Effect.fnUntraced(function* (
   const completed =
     autoComplete && given.backend === "onnxruntime"
       ? yield* completion
-      : autoComplete && given.backend === "python"
+      : autoComplete && PythonBackend.runsPython(given)
         ? yield* completePython(files, path, ConfigDefaults.filled(given, gpus))
         : given
   const config = ConfigDefaults.filled(completed, gpus)

@@ -24,7 +24,7 @@ const maxKept = 1000
 export const make = (options: PythonOptions): CompletePython => {
   const kept = new Map<string, ModelConfig>()
   return Effect.fn("CompletedConfig.make")(function* (files, path, config) {
-    const key = JSON.stringify([files.file, files.stamp, text(config)])
+    const key = JSON.stringify([files.folder, files.file, files.stamp, text(config)])
     const before = kept.get(key)
     if (before !== undefined) return before
     const completed = yield* complete(files, path, config, options)

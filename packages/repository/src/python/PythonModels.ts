@@ -2,6 +2,7 @@
 import { Effect, Result } from "effect"
 import { join } from "node:path"
 import * as ConfigDefaults from "../config/ConfigDefaults.ts"
+import * as PythonBackend from "../config/PythonBackend.ts"
 import type { LoadFailure } from "../directory/LoadFailure.ts"
 import * as ModelDirectory from "../directory/ModelDirectory.ts"
 import * as ModelPlan from "../plan/ModelPlan.ts"
@@ -30,7 +31,7 @@ const modelOf = Effect.fnUntraced(function* (
   const found = yield* ModelDirectory.read(name, path)
   const written = yield* Effect.fromResult(ModelPlan.written(found))
   const config = ConfigDefaults.identified(written, name, ModelDirectory.fileNames(found))
-  if (config.backend !== "python") return undefined
+  if (!PythonBackend.runsPython(config)) return undefined
   const parameters = PythonParameters.make(config, path)
   return { name, environment: Result.isSuccess(parameters) ? parameters.success.environment : undefined }
 })

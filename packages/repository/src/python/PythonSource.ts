@@ -1,6 +1,5 @@
 /** The Python file and the interpreter of one version of a model. */
 import { Effect } from "effect"
-import { dirname } from "node:path"
 import * as Interpreter from "@nereid/python/internal/environment/Interpreter"
 import * as ProcessEnvironment from "@nereid/python/internal/environment/ProcessEnvironment"
 import type { ProcessOptions } from "@nereid/python/internal/process/ProcessOptions"
@@ -25,7 +24,7 @@ const unsafe = /[;|&$`<>()[\]{}\\"'*?~#!]/
 
 /** `path` is the directory of the model. */
 export const make = Effect.fn("PythonSource.make")(function* (
-  { file }: Pick<VersionFiles, "file">,
+  { folder, file }: Pick<VersionFiles, "folder" | "file">,
   path: string,
   config: ModelConfig,
   options: PythonOptions,
@@ -49,7 +48,7 @@ export const make = Effect.fn("PythonSource.make")(function* (
   }
   return {
     model: name,
-    source: { file, functionName: undefined, versionDirectory: dirname(file), modelDirectory: path },
+    source: { file, functionName: undefined, versionDirectory: folder, modelDirectory: path },
     python: interpreter.executable,
     environment: ProcessEnvironment.make({
       from: process.env,

@@ -24,7 +24,7 @@ export const isWanted = ({ parameters }: ModelConfig): Result.Result<boolean, st
 
 /** Provides the model. Only the threads import the script, and detect whether it is one. */
 export const layer = (
-  { config, path, labels, version, file, stamp, sequencing }: VersionPlan,
+  { config, path, labels, version, folder, file, stamp, sequencing }: VersionPlan,
   realPath: string,
   declared: RepositoryModelClass,
   options: ServingOptions & { readonly instances: ReadonlyArray<GroupOptions> },
@@ -34,6 +34,7 @@ export const layer = (
     path,
     labels,
     version,
+    folder,
     file,
     stamp,
     realPath,
