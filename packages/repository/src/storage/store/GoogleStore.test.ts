@@ -12,7 +12,7 @@ const large = "0123456789".repeat(250)
 interface Blob {
   readonly content: string
   readonly generation: string
-  /** What the listing says of it. */
+  /** Checksums that the listing has of it. */
   readonly sums: Readonly<Record<string, string>>
 }
 
