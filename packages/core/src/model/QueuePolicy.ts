@@ -119,10 +119,13 @@ export const resolve = (model: string, options: QueueingOptions): Queueing | und
 
 /** Whether only a maximum size is set. */
 export const isPlain = ({ preserveOrdering, priorityLevels, defaultPolicy }: Queueing): boolean => {
-  const { defaultTimeout, timeoutAction, allowTimeoutOverride } = defaultPolicy
-  const isTimed = Duration.isFinite(defaultTimeout) || timeoutAction === "DELAY" || allowTimeoutOverride
-  return !preserveOrdering && priorityLevels === 0n && !isTimed
+  const isDelayed = defaultPolicy.timeoutAction === "DELAY"
+  return !preserveOrdering && priorityLevels === 0n && !isDelayed && !isTimed(defaultPolicy)
 }
+
+/** Whether a request may have a queue timeout. */
+export const isTimed = ({ defaultTimeout, allowTimeoutOverride }: QueuePolicy): boolean =>
+  Duration.isFinite(defaultTimeout) || allowTimeoutOverride
 
 const resolvePolicy = (options: QueuePolicyOptions, refuse: (text: string) => TypeError): QueuePolicy => {
   const { maxQueueSize = defaultMaxQueueSize, timeoutAction = "REJECT", allowTimeoutOverride = false } = options

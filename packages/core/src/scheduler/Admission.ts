@@ -14,10 +14,14 @@ import { LatenessMargin } from "./LatenessMargin.ts"
 /** The queue and the instances at the time of a prediction. */
 export interface Load {
   readonly now: number
+  /** Rows of the request. */
+  readonly rows: number
   /** Rows that wait and go first. */
   readonly rowsAhead: number
   /** Batches that the instances execute at one time. */
   readonly slots: number
+  /** Those of them that are free. */
+  readonly free: number
 }
 
 /**
@@ -26,31 +30,41 @@ export interface Load {
  */
 const maxMarginShare = 0.3
 
+/** What was learned holds for so long after the last batch. */
+const maxAge = 60e9
+
 /** The part by which the usual rows of a full batch follow each batch. */
 const rowsShare = 1 / 16
 
+/** How a batch ends. */
+export type BatchEnd = "complete" | "interrupted" | "failed"
+
 export class Admission {
-  readonly #costs = new BatchCosts()
-  readonly #margin = new LatenessMargin()
-  /** Usual rows of a batch that left requests behind in the queue. */
+  #costs = new BatchCosts()
+  #margin = new LatenessMargin()
+  /** Usual rows of a batch if more than that wait. */
   #fullRows: number
   #running = 0
   /** The sum of the expected ends of the running batches. */
   #expectedEnds = 0
+  #lastEnd = Infinity
 
   constructor(maxBatchSize: number) {
     this.#fullRows = maxBatchSize
   }
 
   /** Time until the answer to a request; undefined if it need not wait for a running batch, or if nothing is known. */
-  predict({ now, rowsAhead, slots }: Load): number | undefined {
-    if (!this.#costs.isKnown || slots === 0) return undefined
+  predict({ now, rows, rowsAhead, slots, free }: Load): number | undefined {
+    if (!this.#costs.isKnown || slots === 0 || this.#isStale(now)) return undefined
     const batchesAhead = Math.floor(rowsAhead / this.#fullRows)
-    const free = Math.max(0, slots - this.#running)
     if (batchesAhead < free) return undefined
-    const rest = Math.max(0, this.#expectedEnds - this.#running * now)
-    const waiting = (batchesAhead - free) * this.#costs.mean(this.#fullRows)
-    return (rest + waiting) / slots + this.#costs.low(this.#fullRows)
+    const fullBatch = this.#costs.mean(this.#fullRows)
+    // At most one batch for each slot: batches may have been expected to end later than they are now, or may run on
+    // instances that were replaced.
+    const rest = Math.min(Math.max(0, this.#expectedEnds - this.#running * now), slots * fullBatch)
+    const waiting = (batchesAhead - free) * fullBatch
+    const ownRows = batchesAhead === 0 ? Math.min(rowsAhead + rows, this.#fullRows) : this.#fullRows
+    return (rest + waiting) / slots + this.#costs.low(ownRows)
   }
 
   /** Whether a request with so much time left is answered in time, by its prediction. */
@@ -60,7 +74,7 @@ export class Admission {
 
   /** Whether a request of a batch with these rows, which starts now, can be answered in the time that is left. */
   canEnd(rows: number, left: number): boolean {
-    return this.shortest(rows) <= left
+    return !this.#costs.isKnown || this.shortest(rows) <= left
   }
 
   /** The time that a batch with these rows takes at least. */
@@ -70,6 +84,10 @@ export class Admission {
 
   /** A batch starts. Returns its expected end, for `ended`. */
   started(rows: number, now: number): number {
+    if (this.#isStale(now)) {
+      this.#costs = new BatchCosts()
+      this.#margin = new LatenessMargin()
+    }
     const end = now + this.#costs.mean(rows)
     this.#running += 1
     this.#expectedEnds += end
@@ -77,16 +95,17 @@ export class Admission {
   }
 
   /** A batch has ended. An interrupted one would have taken at least this duration; a failed one teaches nothing. */
-  ended(expectedEnd: number, rows: number, duration: number, end: "complete" | "interrupted" | "failed"): void {
+  ended(expectedEnd: number, rows: number, now: number, duration: number, end: BatchEnd): void {
     this.#running -= 1
+    this.#lastEnd = now
     this.#expectedEnds = this.#running === 0 ? 0 : this.#expectedEnds - expectedEnd
     const isKnown = end === "complete" || (end === "interrupted" && duration > this.#costs.mean(rows))
     if (isKnown && rows > 0) this.#costs.learn(rows, duration)
   }
 
-  /** A batch with these rows has left other requests behind in the queue. */
-  leftBehind(rows: number): void {
-    this.#fullRows += (rows - this.#fullRows) * rowsShare
+  /** A batch takes these rows. It is full if it leaves other requests behind. */
+  taken(rows: number, isFull: boolean): void {
+    if (isFull || rows > this.#fullRows) this.#fullRows += (rows - this.#fullRows) * rowsShare
   }
 
   /** The caller of a request has left, this much later than its predicted end. */
@@ -97,5 +116,9 @@ export class Admission {
   /** A request has ended this much later than predicted. */
   answered(lateness: number): void {
     this.#margin.ended(lateness, this.#costs.mean(this.#fullRows))
+  }
+
+  #isStale(now: number): boolean {
+    return this.#running === 0 && now - this.#lastEnd > maxAge
   }
 }

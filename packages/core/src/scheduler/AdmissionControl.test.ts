@@ -1,7 +1,8 @@
 /** Refusals of a scheduler by predicted completion, on the test clock. Batches take 10 ms, of up to four rows. */
 import { expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Duration, Effect, Exit, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
+import { ExecutionFailed } from "../error/InferenceError.ts"
 import { plain } from "../model/QueuePolicy.ts"
 import { harness, type HarnessOptions } from "./Scheduler.fixture.ts"
 
@@ -42,7 +43,7 @@ it.effect("refuses a request on arrival that would be late, and keeps one that i
   }),
 )
 
-it.effect("refuses nothing without a deadline, while an instance is free, and before a batch has ended", () =>
+it.effect("refuses nothing without a deadline, while an instance is free, and before four batches have ended", () =>
   Effect.gen(function* () {
     const untaught = yield* harness()
     for (let count = 0; count < 20; count++) yield* untaught.send(4, { deadline: 1 })
@@ -105,5 +106,74 @@ it.effect("a request of a higher level does not wait for those of a lower one", 
     expect(statistics.queueRefusals.predicted).toBe(0)
     yield* send(1, { deadline: now + 30, parameters: { priority: 2n } })
     expect(statistics.queueRefusals.predicted).toBe(1)
+  }),
+)
+
+it.effect.each(["REJECT", "DELAY"] as const)("predicts nothing where queue timeouts decide: %s", (timeoutAction) =>
+  Effect.gen(function* () {
+    const defaultPolicy = { ...plainQueueing.defaultPolicy, timeoutAction, defaultTimeout: Duration.millis(15) }
+    const { send, settle, complete, statistics, now } = yield* taught({ queueing: { ...plainQueueing, defaultPolicy } })
+    yield* send(4)
+    yield* settle
+    const queued = []
+    for (let count = 0; count < 10; count++) queued.push(yield* send(4, { deadline: now + 30 }))
+    yield* TestClock.adjust("15 millis")
+    yield* complete(4)
+    expect(statistics.queueRefusals).toMatchObject({ predicted: 0, timeout: timeoutAction === "REJECT" ? 10 : 0 })
+    yield* TestClock.adjust("15 millis")
+    const expected = { _tag: timeoutAction === "REJECT" ? "QueueTimeout" : "DeadlineExceeded" }
+    for (const each of queued) expect(yield* Effect.flip(Fiber.join(each))).toMatchObject(expected)
+  }),
+)
+
+it.effect("requests that find a free instance are all executed, however little time is left", () =>
+  Effect.gen(function* () {
+    const { send, settle, sizes, statistics, now } = yield* taught()
+    for (let count = 0; count < 4; count++) yield* send(1, { deadline: now + 5 })
+    yield* settle
+    expect(sizes().at(-1)).toBe("1+1+1+1")
+    expect(statistics.queueRefusals.predicted).toBe(0)
+  }),
+)
+
+it.effect("a batch that still runs on an instance that was replaced keeps nobody waiting", () =>
+  Effect.gen(function* () {
+    const { send, settle, instances, scheduler, complete, statistics, now } = yield* taught({ instanceCount: 2 })
+    const [first, second] = instances
+    if (first === undefined || second === undefined) throw new Error("There are two instances.")
+    yield* scheduler.replaceInstances([first])
+    yield* send(4)
+    yield* settle
+    yield* Effect.forkChild(scheduler.replaceInstances([second]), { startImmediately: true })
+    const kept = yield* send(4, { deadline: now + 10 })
+    yield* settle
+    yield* complete(5)
+    yield* Fiber.join(kept)
+    expect(statistics.queueRefusals.predicted).toBe(0)
+  }),
+)
+
+it.effect("batches whose requests all fail do not make the model look faster", () =>
+  Effect.gen(function* () {
+    let fails = false
+    const failed = Result.fail(new ExecutionFailed({ message: "" }))
+    const { send, settle, now } = yield* taught({
+      wrap: (execute) => (batch, settle) => {
+        if (!fails) return execute(batch, settle)
+        const outcomes = batch.requests.map(() => failed)
+        settle(Exit.succeed({ outcomes, inputDuration: 0, outputDuration: 0 }))
+        return () => {}
+      },
+    })
+    fails = true
+    for (let run = 0; run < 20; run++) {
+      const fiber = yield* send(4)
+      yield* settle
+      yield* Effect.flip(Fiber.join(fiber))
+    }
+    fails = false
+    yield* send(4)
+    yield* settle
+    expect(yield* Effect.flip(Fiber.join(yield* send(1, { deadline: now + 15 })))).toMatchObject({ _tag: "QueueFull" })
   }),
 )

@@ -1,6 +1,6 @@
 /**
  * Refuses the requests of a scheduler that would be late: on arrival, and when an instance is ready to take them.
- * Admission.ts predicts. Requests without a due time are never refused.
+ * Admission.ts predicts. Requests without a deadline, and those that find a free instance, are never refused.
  */
 import { type InferenceError, QueueFull } from "../error/InferenceError.ts"
 import { errorPrefix } from "../request/Request.ts"
@@ -13,7 +13,7 @@ import type { QueuedRequest } from "./QueuedRequest.ts"
 export interface AdmissionControlOptions {
   readonly admission: Admission
   readonly queue: Queue
-  readonly pool: Pick<Pool, "concurrency">
+  readonly pool: Pick<Pool, "concurrency" | "vacancies">
   readonly maxBatchSize: number
   readonly refusals: QueueRefusals
   /** Ends a request that is queued. */
@@ -31,16 +31,18 @@ export class AdmissionControl {
 
   /** Returns the refusal of a request that arrives. A request that is admitted keeps its prediction. */
   refusal(queued: QueuedRequest, now: number): QueueFull | undefined {
-    if (queued.dueAt === Infinity) return undefined
-    this.#hasDueTimes = true
+    const { deadline, rows } = queued.request
+    if (deadline === undefined) return undefined
     const { admission, queue, pool } = this.#options
     const rowsAhead = queue.rowsAhead?.(queued.request)
     if (rowsAhead === undefined) return undefined
-    const predicted = admission.predict({ now, rowsAhead, slots: pool.concurrency })
+    const predicted = admission.predict({ now, rows, rowsAhead, slots: pool.concurrency, free: pool.vacancies })
     if (predicted === undefined) return undefined
-    const left = queued.dueAt - now
+    const left = deadline * 1e6 - now
     if (admission.isInTime(predicted, left)) {
       queued.predictedEnd = now + predicted
+      queued.dueAt = deadline * 1e6
+      this.#hasDueTimes = true
       return undefined
     }
     this.#options.refusals.predicted += 1

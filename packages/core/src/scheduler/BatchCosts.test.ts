@@ -58,3 +58,18 @@ it("a quarter of the batches take less than the low duration", () => {
   expect(share).toBeGreaterThan(0.1)
   expect(share).toBeLessThan(0.4)
 })
+
+it("forgets the first batches, which were slower, after three that are not", () => {
+  expect(learned([2000, 2000, 10, 10, 10].map((time) => [1, time])).mean(1)).toBe(10)
+})
+
+it("a single batch that is slower by far counts little", () => {
+  const usual = Array.from({ length: 40 }, () => [8, 10] as const)
+  expect(learned([...usual, [8, 10_000]]).mean(8)).toBeLessThan(12)
+})
+
+it("knows durations after four batches", () => {
+  const samples = Array.from({ length: 4 }, () => [8, 10] as const)
+  expect(learned(samples.slice(1)).isKnown).toBe(false)
+  expect(learned(samples).isKnown).toBe(true)
+})

@@ -1,7 +1,17 @@
 /**
  * Duration of a batch by its rows, learned from the batches that have ended: a line through recent durations, and the
- * part of it that a quarter of the batches stay below. Older batches count less. Pure data, in any unit of time.
+ * part of it that a quarter of the batches stay below. Older batches count less, and none once several in a row show that
+ * durations have changed, for example after the first, slow ones of a process. Pure data, in any unit of time.
  */
+
+/** So many batches must have ended: the first ones may be slower by far. */
+const enough = 4
+
+/** After so many batches in a row that take less than half of their time, or more than twice, the older ones are over. */
+const changedAfter = 3
+
+/** A batch counts with at most so many times its expected duration: a single pause says nothing of other batches. */
+const maxSurprise = 4
 
 /** The weight that a batch loses with each batch after it: about the last 32 count. */
 const loss = 1 / 32
@@ -16,6 +26,9 @@ const lowQuantile = 0.25
 const lowStep = 0.1
 
 export class BatchCosts {
+  #batches = 0
+  /** Batches in a row that took far longer than expected; negative for less long. */
+  #surprises = 0
   #weight = 0
   #rows = 0
   #time = 0
@@ -24,15 +37,22 @@ export class BatchCosts {
   /** The low duration as a part of the mean. */
   #low = 1
 
-  /** Whether a batch has ended. */
+  /** Whether enough batches have ended. */
   get isKnown(): boolean {
-    return this.#weight > 0
+    return this.#batches >= enough
   }
 
   /** A batch with these rows has ended after this time. */
   learn(rows: number, time: number): void {
-    this.#learnLow(time / this.mean(rows))
-    const keep = 1 - loss
+    this.#batches += 1
+    const expected = this.mean(rows)
+    // While the time of a row is unknown, it may be anything between nothing and the whole duration.
+    const ratio = this.#weight > 0 && this.#slope() === undefined ? (rows * this.#weight) / this.#rows : 1
+    const most = expected * Math.max(1, ratio)
+    const isChange = this.#notice(time < expected * Math.min(1, ratio) * 0.5 ? -1 : time > most * 2 ? 1 : 0)
+    if (!isChange) this.#learnLow(time / expected)
+    const keep = isChange ? 0 : 1 - loss
+    if (!isChange && expected > 0) time = Math.min(time, maxSurprise * most)
     this.#weight = this.#weight * keep + 1
     this.#rows = this.#rows * keep + rows
     this.#time = this.#time * keep + time
@@ -55,6 +75,15 @@ export class BatchCosts {
   /** A duration that a quarter of the batches with these rows stay below. */
   low(rows: number): number {
     return this.mean(rows) * this.#low
+  }
+
+  /** Whether this surprise, in this direction, is one of so many that durations have changed. */
+  #notice(direction: -1 | 0 | 1): boolean {
+    const goesOn = direction !== 0 && direction * this.#surprises > 0
+    this.#surprises = goesOn ? this.#surprises + direction : direction
+    if (Math.abs(this.#surprises) < changedAfter) return false
+    this.#surprises = 0
+    return true
   }
 
   #learnLow(ratio: number): void {

@@ -171,7 +171,7 @@ export class Dispatcher {
   #start(load: Load, requests: ReadonlyArray<QueuedRequest>, now: number): void {
     const { pool, queue, batches } = this.#options
     const batch = new RunningBatch(batches, load.instance, requests)
-    if (queue.size > 0) batches.admission.leftBehind(rowsOf(requests))
+    batches.admission.taken(rowsOf(requests), queue.size > 0)
     pool.begin(load, now)
     this.#running.add(batch)
     this.#ended.closeUnsafe()

@@ -12,7 +12,7 @@ import type { Request } from "../request/Request.ts"
 import { Expiries } from "./Expiries.ts"
 import { PriorityLane, PriorityLanes } from "./PriorityLanes.ts"
 import { type Decision, earliest, empty, type Queue, type QueueOptions, type TimedQueue } from "./Queue.ts"
-import { levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
+import { isTimed, levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
 import { Retries } from "./Retries.ts"
 
 export interface PolicyQueueOptions extends QueueOptions {
@@ -32,6 +32,8 @@ export class PolicyQueue implements Queue, TimedQueue {
   /** Number of rows at which a batch closes immediately. */
   readonly #maxPreferred: number
   readonly #maxRequests: number
+  /** Whether requests may have a queue timeout. */
+  readonly #isTimed: boolean
   readonly #lanes = new Map<string, PriorityLanes>()
   readonly #sizes = new Map<bigint, number>()
   /** Rows by level. */
@@ -45,8 +47,9 @@ export class PolicyQueue implements Queue, TimedQueue {
     const { preferredBatchSizes, maxBatchSize, queueing } = options
     this.#preferred = new Set(preferredBatchSizes.length === 0 ? [maxBatchSize] : preferredBatchSizes)
     this.#maxPreferred = Math.max(...this.#preferred)
-    const sizes = [queueing.defaultPolicy, ...queueing.policies.values()].map(({ maxQueueSize }) => maxQueueSize)
-    this.#maxRequests = fullLevels * Math.max(...sizes)
+    const policies = [queueing.defaultPolicy, ...queueing.policies.values()]
+    this.#maxRequests = fullLevels * Math.max(...policies.map(({ maxQueueSize }) => maxQueueSize))
+    this.#isTimed = policies.some(isTimed)
   }
 
   get size(): number {
@@ -65,7 +68,9 @@ export class PolicyQueue implements Queue, TimedQueue {
     return oldest
   }
 
-  rowsAhead({ parameters }: Request): number {
+  /** Undefined with queue timeouts: requests that are ahead may leave before their turn, or go to the end. */
+  rowsAhead({ parameters }: Request): number | undefined {
+    if (this.#isTimed) return undefined
     const ownLevel = levelOf(this.#options.queueing, parameters)
     let rows = 0
     for (const [level, ofLevel] of this.#rows) if (level <= ownLevel) rows += ofLevel

@@ -55,6 +55,13 @@ export class Pool {
     return batches
   }
 
+  /** Further batches that they would take now. */
+  get vacancies(): number {
+    let batches = 0
+    for (const load of this.#loads) if (isFree(load) && !load.isLeaving) batches += load.concurrency - load.batches
+    return batches
+  }
+
   /** Whether all instances have failed. */
   get hasFailed(): boolean {
     return this.#loads.every(({ instance, isLeaving }) => isLeaving || instance.status() === "failed")

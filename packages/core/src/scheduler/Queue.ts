@@ -46,8 +46,8 @@ export interface Queue {
   counts?(now: number): SequenceCounts
   /** When the request that has waited longest was submitted; undefined for an empty queue. Looks at all requests. */
   readonly oldest: number | undefined
-  /** Rows that would go before those of this request; absent if the order of execution is unknown. */
-  rowsAhead?(request: Request): number
+  /** Rows that would go before those of this request; absent or undefined if that is unknown. */
+  rowsAhead?(request: Request): number | undefined
   /** The requests that go next, in order. They may leave during the iteration. */
   front?(): Iterable<QueuedRequest>
   /** Why the queue cannot take the request, even if it has room; undefined if it can. */

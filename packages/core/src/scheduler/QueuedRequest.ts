@@ -33,7 +33,7 @@ export class QueuedRequest {
   readonly statistics: RequestStatistics
   /** When it was submitted, or was queued again after an execution, in the scheduler's nanoseconds. */
   queuedAt: number
-  /** When its answer is due, in the scheduler's nanoseconds; infinite for any time. */
+  /** When the answer to a request with a prediction is due, in the scheduler's nanoseconds; infinite for all others. */
   dueAt = Infinity
   /** When its answer was predicted for, on arrival; 0 without a prediction. */
   predictedEnd = 0

@@ -144,8 +144,9 @@ export class RunningBatch {
     const endedAt = this.#options.nanos()
     if (this.#expectedEnd !== undefined) {
       const failure = this.#interruptedAt === undefined ? "failed" : "interrupted"
-      const end = Exit.isSuccess(exit) ? "complete" : failure
-      this.#options.admission.ended(this.#expectedEnd, this.#rows, endedAt - this.#startedAt, end)
+      // Requests that fail may do so at once: a batch without an answer says nothing of others.
+      const end = Exit.isSuccess(exit) && exit.value.outcomes.some(Result.isSuccess) ? "complete" : failure
+      this.#options.admission.ended(this.#expectedEnd, this.#rows, endedAt, endedAt - this.#startedAt, end)
     }
     this.#free?.(endedAt)
     this.#span?.end(this.#options.spans?.clock.currentTimeNanosUnsafe() ?? 0n, exit)

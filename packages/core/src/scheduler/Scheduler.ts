@@ -200,7 +200,6 @@ export class Scheduler {
       reply(Result.fail(problem))
       return constVoid
     }
-    if (request.deadline !== undefined) queued.dueAt = request.deadline * 1e6
     const refusal = this.#admit(queued)
     if (refusal !== undefined) {
       counts.failed("REJECTED", 0, request.id)
