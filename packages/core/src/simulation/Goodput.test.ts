@@ -24,17 +24,25 @@ class Ranked extends Model.Service<Ranked>()("ranked", {
 
 const seconds = 8
 
+/** Requests before the load, in milliseconds. */
+const first = [0, 100, 200, 300, 400, 500].map((at) => ({ at }))
+
 const overload = (
   model: Simulation.SimulatedModel,
   cost: (rows: number) => number,
   { perSecond, timeout = 100, instances = 1 }: { perSecond: number; timeout?: number; instances?: number },
 ) => {
-  const traffic = Simulation.poisson({ perSecond, seconds, timeout })
+  const load = Simulation.poisson({ perSecond, seconds, timeout })
+  // Nothing is known, and so nothing is refused, before some batches have ended.
+  const traffic = [...first, ...[...load].map((arrival) => ({ ...arrival, at: arrival.at + 1000 }))]
   const [outcome] = Simulation.run(model, { traffic, cost, instances })
   if (outcome === undefined) throw new Error("There is an outcome.")
-  const { answered, requests, refused, expired, latency } = outcome
+  const { refused, expired, latency } = outcome
+  const [answered, requests] = [outcome.answered - first.length, outcome.requests - first.length]
   return {
     ...outcome,
+    answered,
+    requests,
     inTime: answered / seconds,
     accepted: requests - refused.full - refused.predicted,
     expired,
