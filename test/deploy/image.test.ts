@@ -1,0 +1,184 @@
+/**
+ * The image of deploy/Containerfile, made and run without an engine: its instructions fill a folder, which becomes the
+ * read-only root of a process. The images that it starts from are those of BaseImages.ts. Needs `npm run build`.
+ */
+import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { basename, join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Program, root as repository } from "../Program.ts"
+import * as BaseImages from "./BaseImages.ts"
+import * as Image from "./Image.ts"
+import { deploy, output } from "./Tools.ts"
+
+const guide = readFileSync(join(repository, "docs/guides/kubernetes.md"), "utf8")
+const containerfile = readFileSync(join(deploy, "Containerfile"), "utf8")
+const dist = join(repository, "dist")
+
+const folder = mkdtempSync(join(tmpdir(), "nereid-image-"))
+const reason =
+  BaseImages.missing(join(folder, "probe")) ??
+  (globSync("*.tgz", { cwd: dist }).length === 0 ? "dist has no packages; npm run build makes them" : undefined)
+if (reason !== undefined) console.log(`Skipped, ${reason}: the image`)
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }), 120_000)
+
+const inside = (program: Program, ...args: ReadonlyArray<string>) =>
+  output("nsenter", ["--net", `--target=${program.pid}`, ...args])
+
+/** Fields of /proc/PID/status. */
+const statusOf = ({ pid }: Program) =>
+  new Map(
+    readFileSync(`/proc/${pid}/status`, "utf8")
+      .split("\n")
+      .map((line) => line.split(":\t"))
+      .map(([name = "", value = ""]) => [name, value]),
+  )
+
+/** Whether the path of a process is mounted read-only. */
+const isReadOnly = ({ pid }: Program, path: string) =>
+  readFileSync(`/proc/${pid}/mountinfo`, "utf8")
+    .split("\n")
+    .map((line) => line.split(" "))
+    .some((fields) => fields[4] === path && fields[5]?.split(",").includes("ro"))
+
+/** Packages below a folder node_modules, as NAME@VERSION. */
+const installed = (root: string) => {
+  const files = globSync(["**/node_modules/*/package.json", "**/node_modules/@*/*/package.json"], { cwd: root })
+  return files.map((file) => {
+    const { name, version } = JSON.parse(readFileSync(join(root, file), "utf8"))
+    return `${name}@${version}`
+  })
+}
+
+describe.skipIf(reason !== undefined)("the image", () => {
+  let images: Image.Images
+  const get = (name: string) => {
+    const image = images.get(name)
+    if (image === undefined) throw new Error(`The Containerfile has no stage ${name}`)
+    return image
+  }
+
+  beforeAll(() => {
+    images = Image.build(containerfile, dist, folder)
+  }, 480_000)
+
+  it("serves a repository as user 1000 on a read-only root, over HTTP and gRPC", { timeout: 120_000 }, async () => {
+    const image = get("server")
+    expect(image.ports).toEqual([8000, 8001, 8002])
+    const models = join(folder, "models")
+    mkdirSync(join(models, "digits/1"), { recursive: true })
+    copyFileSync(join(repository, "examples/digits/digits.onnx"), join(models, "digits/1/model.onnx"))
+    const began = performance.now()
+    await using program = Image.start(image, { models })
+    await program.match(/Started Metrics Service at 0\.0\.0\.0:8002/)
+    console.log(`The image is ready after ${(performance.now() - began).toFixed(0)} ms`)
+
+    const client = inside(program, process.execPath, join(import.meta.dirname, "imageClient.ts"))
+    const [http = [], grpc = []]: ReadonlyArray<ReadonlyArray<number>> = JSON.parse(client)
+    expect(http.indexOf(Math.max(...http))).toBe(1)
+    expect(grpc).toEqual(http)
+
+    const status = statusOf(program)
+    expect(status.get("Uid")).toBe("1000\t1000\t1000\t1000")
+    expect(status.get("Gid")).toBe("1000\t1000\t1000\t1000")
+    expect(status.get("Groups")?.trim()).toBe("")
+    expect(status.get("CapEff")).toBe("0000000000000000")
+    expect(isReadOnly(program, "/")).toBe(true)
+    expect(isReadOnly(program, "/models")).toBe(true)
+    expect(isReadOnly(program, "/tmp")).toBe(false)
+
+    program.signal("SIGTERM")
+    expect(await program.ended).toMatchObject({ code: 0, signal: null })
+  })
+
+  it("has Node and no other program: no shell, no package manager, no build tools", () => {
+    const { root } = get("server")
+    const programs = globSync("{bin,sbin,usr/bin,usr/sbin,usr/local/bin,usr/local/sbin}/*", { cwd: root })
+    expect(programs).toEqual(["usr/local/bin/node"])
+    const tools = "{sh,bash,dash,busybox,npm,npx,corepack,apt,apt-get,dpkg,gcc,cc,g++,make,python3,perl,node-gyp}"
+    const found = globSync(`**/${tools}`, { cwd: root, withFileTypes: true })
+    expect(found.filter((entry) => !entry.isDirectory()).map(({ name }) => name)).toEqual([])
+    expect(() => output("chroot", [root, "/bin/sh", "-c", "true"])).toThrow("No such file or directory")
+  })
+
+  it("is as large as the guide says at most", () => {
+    const { root } = get("server")
+    const megabytes = (path: string) => Number(/^\d+/.exec(output("du", ["-sb", join(root, path)]))) / 1e6
+    const size = megabytes("")
+    const [, limit] = /at most (\d+) MB/.exec(guide) ?? []
+    const parts = ["usr/local/bin/node", "opt/nereid/node_modules/onnxruntime-node", "opt/nereid/node_modules"]
+    const sizes = parts.map((part) => `${basename(part)} ${megabytes(part).toFixed(0)}`)
+    console.log(`The image has ${size.toFixed(0)} MB: ${sizes.join(", ")}`)
+    expect(size).toBeLessThan(Number(limit))
+  })
+
+  it("has ONNX Runtime for its own system and processor only", () => {
+    const bin = join(get("server").root, "opt/nereid/node_modules/onnxruntime-node/bin")
+    expect(globSync("*/*/*", { cwd: bin })).toEqual([expect.stringMatching(`/linux/${process.arch}$`)])
+  })
+
+  it("lists its packages of npm in CycloneDX", () => {
+    const { root } = get("server")
+    const text = readFileSync(join(root, "opt/nereid/sbom.cdx.json"), "utf8")
+    const { bomFormat, specVersion, components } = JSON.parse(text)
+    expect({ bomFormat, specVersion }).toEqual({ bomFormat: "CycloneDX", specVersion: "1.5" })
+    const listed: ReadonlyArray<{ name: string; version: string; purl: string; group?: string }> = components
+    const names = listed.map(({ name, version }) => `${name}@${version}`)
+    expect(new Set(names)).toEqual(new Set(installed(join(root, "opt/nereid"))))
+    expect(names).toContain(
+      `@nereid/cli@${JSON.parse(readFileSync(join(repository, "packages/cli/package.json"), "utf8")).version}`,
+    )
+    for (const { purl } of listed) expect(purl).toMatch(/^pkg:npm\/(%40[\w.-]+\/)?[\w.-]+@\d/)
+  })
+
+  it.each([
+    ["FROM scratch\n", "No way to make the image scratch here"],
+    ["FROM small\nADD x /y\n", "ADD x /y: not known here"],
+    ["FROM small\nCOPY --from=large /x /y\n", "COPY from large to /y: not known here"],
+    ["FROM small\nCOPY --chown=1 /x /y\n", "not known here"],
+    ["FROM small\nCOPY x /y\n", "cannot stat"],
+    ["FROM small\nENV A=$B\n", "ENV A=$B: not known here"],
+    ["FROM small\nCMD serve\n", "Unexpected token"],
+    ["FROM small\nRUN true\n", "No such file or directory"],
+  ])("would not be made from what the test does not follow: %j", (text, error) => {
+    const root = mkdtempSync(join(folder, "small-"))
+    mkdirSync(join(root, "etc"))
+    const small = { ...get("base"), root }
+    const place = mkdtempSync(join(folder, "wrong-"))
+    expect(() => Image.build(text, root, place, new Map([["small", small]]))).toThrow(error)
+  })
+
+  it("is a base for a module, by the Containerfile of the guide", { timeout: 120_000 }, async () => {
+    const [, own = ""] = /^```dockerfile\n([^]*?)^```/m.exec(guide) ?? []
+    const context = join(folder, "context")
+    mkdirSync(context)
+    writeFileSync(join(context, "models.ts"), userModule)
+    const base = get("base")
+    const stages = Image.build(own, context, join(folder, "own"), new Map([["nereid-base", base]]))
+    const image = stages.get("0")
+    if (image === undefined) throw new Error("no image")
+    await using program = Image.start(image, {})
+    await program.match(/Started Metrics Service/)
+    const body = JSON.stringify({ inputs: [{ name: "X", shape: [1, 1], datatype: "FP32", data: [21] }] })
+    const request = `const response = await fetch("http://127.0.0.1:8000/v2/models/twice/infer", { method: "POST", body: '${body}' });
+      console.log(await response.text())`
+    const answer = JSON.parse(inside(program, process.execPath, "--input-type=module", "--eval", request))
+    expect(answer.outputs).toMatchObject([{ name: "Y", data: [42] }])
+    expect(statusOf(program).get("Uid")).toMatch(/^1000\t/)
+  })
+})
+
+const userModule = `import { Model, Tensor } from "@nereid/core"
+import { Effect } from "effect"
+
+export class Twice extends Model.Service<Twice>()("twice", {
+  inputs: { X: Tensor.FP32(1) },
+  outputs: { Y: Tensor.FP32(1) },
+  maxBatchSize: 8,
+}) {}
+
+export const TwiceLive = Model.batch(Twice, ({ X }) =>
+  Effect.succeed({ Y: Tensor.make("FP32", X.shape, X.data.map((value) => value * 2)) }),
+)
+`
