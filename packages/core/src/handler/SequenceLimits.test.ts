@@ -86,6 +86,44 @@ it.effect("a state that is too large ends its sequence", () => {
   }).pipe(Effect.provide(TextLive), Effect.scoped)
 })
 
+it.effect("a sequence that exceeds the limit of all states together is over, and no other one", () => {
+  class Texts extends Model.Service<Texts>()("texts", {
+    inputs: { MORE: Tensor.utf8() },
+    outputs: { LENGTH: Tensor.scalar("INT32") },
+    sequence: { state: { ALL: Tensor.utf8() }, maxTotalStateBytes: 20 },
+  }) {}
+  const TextsLive = Model.sequence(Texts, ({ MORE }, { state: { ALL } }) => {
+    const all = ALL + MORE
+    return { outputs: { LENGTH: all.length }, state: { ALL: all } }
+  })
+  return Effect.gen(function* () {
+    const texts = yield* Texts
+    const [one, two] = yield* Effect.all([texts.session(), texts.session()])
+    // A text has 4 bytes for its length: 14 and 6 bytes.
+    expect(yield* one.infer({ MORE: "1234567890" })).toEqual({ LENGTH: 10 })
+    expect(yield* two.infer({ MORE: "12" })).toEqual({ LENGTH: 2 })
+    expect((yield* Effect.flip(two.infer({ MORE: "3" })))._tag).toBe("ExecutionFailed")
+    expect(yield* Effect.flip(two.infer({ MORE: "3" }))).toMatchObject({ reason: "tooLarge" })
+    // The bytes of the other sequence are free again.
+    expect(yield* one.infer({ MORE: "123456" })).toEqual({ LENGTH: 16 })
+  }).pipe(Effect.provide(TextsLive), Effect.scoped)
+})
+
+it.effect("a sequence whose idle time is Infinity never expires", () => {
+  class Lasting extends Model.Service<Lasting>()("lasting", {
+    ...shared,
+    sequence: { state: Schema.Int, initial: () => 0, maxIdle: Infinity },
+  }) {}
+  const LastingLive = Model.sequence(Lasting, (_, { state }) => ({ outputs: { COUNT: state + 1 }, state: state + 1 }))
+  return Effect.gen(function* () {
+    const lasting = yield* Testing.model(LastingLive)
+    const session = yield* lasting.session()
+    expect(yield* session.infer({ X: 0 })).toEqual({ COUNT: 1 })
+    yield* Testing.advance("10000 hours")
+    expect(yield* session.infer({ X: 0 })).toEqual({ COUNT: 2 })
+  }).pipe(Effect.scoped)
+})
+
 class Own extends Model.Service<Own>()("own", {
   inputs: { X: Tensor.scalar("INT32") },
   outputs: { SEEN: Tensor.INT32(2) },
