@@ -144,3 +144,23 @@ it.live("the error of a lost sequence says why, in a header", () =>
     expect((yield* call({})).headers.get("nereid-error-detail")).toBe('{"reason":"reloaded"}')
   }),
 )
+
+it.live("the age of the oldest sequence grows until its end", () =>
+  Effect.gen(function* () {
+    const ports = yield* serve(accumulator)
+    const [, send] = transports(4)[0] ?? []
+    if (send === undefined) throw new Error("no transport")
+    const age = () => metric(ports, "nereid_sequence_age_seconds", 'model="m"')
+    const one = (...args: Parameters<typeof step>) => Effect.promise(() => send(ports, "m", [step(...args)]))
+    expect(yield* age()).toBe(0)
+    yield* one(7n, "S", 1, 1)
+    const first = (yield* age()) ?? 0
+    expect(first).toBeGreaterThan(0)
+    expect(first).toBeLessThan(60)
+    yield* one(8n, "S", 1, 1)
+    expect(yield* age()).toBeGreaterThan(first)
+    yield* one(7n, "E", 1, 2)
+    yield* one(8n, "E", 1, 2)
+    expect(yield* age()).toBe(0)
+  }),
+)
