@@ -112,6 +112,15 @@ it.live("an initial state comes from zeros or from a file", () =>
   }),
 )
 
+it.live("settings of the memory of a state have no effect", () =>
+  Effect.gen(function* () {
+    const settings = sequences.state("use_same_buffer_for_input_output: true use_growable_memory: true")
+    const model = yield* loaded(sequences.config(settings), onnx(sequences.accumulator(true)))
+    expect(yield* call(model, 1n, "S", 1)).toEqual([[1]])
+    expect(yield* call(model, 1n, "E", 2)).toEqual([[3]])
+  }),
+)
+
 it.live("a state output that is an output too is returned", () =>
   Effect.gen(function* () {
     const more = `

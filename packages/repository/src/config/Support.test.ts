@@ -20,6 +20,11 @@ it.each([
   ["optimization { eager_batching: true }", ["optimization.eager_batching"]],
   ["metric_tags { key: 'team' value: 'a' } metric_tags { key: 'le' value: 'b' }", ["metric_tags 'le'"]],
   [
+    "sequence_batching { state { use_same_buffer_for_input_output: true use_growable_memory: true } }",
+    ["sequence_batching.state.use_same_buffer_for_input_output", "sequence_batching.state.use_growable_memory"],
+  ],
+  ["sequence_batching { state { use_growable_memory: false } }", []],
+  [
     'platform: "ensemble" ensemble_scheduling { step { model_namespace: "n" } }',
     ["ensemble_scheduling.step.model_namespace"],
   ],

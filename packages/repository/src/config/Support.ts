@@ -68,10 +68,23 @@ export const warnings = (config: ModelConfig, isLimited: boolean): ReadonlyArray
     [(config.modelRepositoryAgents?.agents.length ?? 0) > 0, "model_repository_agents"],
     [(config.modelOperations?.opLibraryFilename.length ?? 0) > 0, "model_operations"],
     [config.runtime !== "" && !PythonBackend.isShared(config), "runtime"],
+    ...states(config),
     ...parameters(config).map((name) => [name in config.parameters, `parameters '${name}'`] as const),
     [hasNamespaces(config), "ensemble_scheduling.step.model_namespace"],
   ]
   return ignored.flatMap(([isGiven, feature]) => (isGiven ? [feature] : []))
+}
+
+/** Nereid holds states in buffers of its own, which always grow as needed. */
+const states = ({ schedulingChoice: { case: scheduling, value } }: ModelConfig) => {
+  const given = scheduling === "sequenceBatching" ? value.state : []
+  return [
+    [
+      given.some(({ useSameBufferForInputOutput }) => useSameBufferForInputOutput),
+      "sequence_batching.state.use_same_buffer_for_input_output",
+    ],
+    [given.some(({ useGrowableMemory }) => useGrowableMemory), "sequence_batching.state.use_growable_memory"],
+  ] as const
 }
 
 const hasParameters = (accelerators: ReadonlyArray<Accelerator> = []): boolean =>
