@@ -30,7 +30,7 @@ export interface Load {
  */
 const maxMarginShare = 0.3
 
-/** What was learned holds for so long after the last batch. */
+/** Time after the last batch until what was learned is forgotten. */
 const maxAge = 60e9
 
 /** The part by which the usual rows of a full batch follow each batch. */

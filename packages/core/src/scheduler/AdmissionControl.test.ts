@@ -136,7 +136,7 @@ it.effect("requests that find a free instance are all executed, however little t
   }),
 )
 
-it.effect("a batch that still runs on an instance that was replaced keeps nobody waiting", () =>
+it.effect("a batch on a replaced instance delays no request", () =>
   Effect.gen(function* () {
     const { send, settle, instances, scheduler, complete, statistics, now } = yield* taught({ instanceCount: 2 })
     const [first, second] = instances
