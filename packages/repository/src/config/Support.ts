@@ -67,11 +67,7 @@ export const warnings = (config: ModelConfig, isLimited: boolean): ReadonlyArray
     [optimization?.eagerBatching === true, "optimization.eager_batching"],
     [(config.modelRepositoryAgents?.agents.length ?? 0) > 0, "model_repository_agents"],
     [(config.modelOperations?.opLibraryFilename.length ?? 0) > 0, "model_operations"],
-<<<<<<< HEAD
     [config.runtime !== "" && !PythonBackend.isShared(config), "runtime"],
-=======
-    [config.runtime !== "", "runtime"],
->>>>>>> 4194b3a2 (Log the settings of a state's memory, which have no effect)
     ...states(config),
     ...parameters(config).map((name) => [name in config.parameters, `parameters '${name}'`] as const),
     [hasNamespaces(config), "ensemble_scheduling.step.model_namespace"],
