@@ -40,7 +40,8 @@ const copy = (image: Image, { options, text }: Instruction, images: Images, cont
   const target = words.pop() ?? ""
   const from = options.get("from")
   const source = from === undefined ? { root: context, mount: ":" } : images.get(from)
-  if (source === undefined || options.size > (from === undefined ? 0 : 1)) throw new Error(`COPY from ${from} to ${target}: not known here`)
+  if (source === undefined || options.size > (from === undefined ? 0 : 1))
+    throw new Error(`COPY from ${from} to ${target}: not known here`)
   const path = `${image.root}${posix.resolve(image.directory, target)}`
   const folder = target.endsWith("/") ? path : posix.dirname(path)
   // A folder is copied by its content. No file is changed in place: other images share it.

@@ -37,7 +37,7 @@ export const check = Effect.fnUntraced(function* (
   const { runtime } = PythonBackend
   const missing = `unable to find Python backend based backend library '${runtime}' for model '${config.name}'`
   const reason = file === undefined ? ": the server has no backend directory" : `, searched: '${file}'`
-  yield* invalid(missing + reason)
+  return yield* invalid(missing + reason)
 })
 
 const isFile = (path: string): Effect.Effect<boolean> =>
