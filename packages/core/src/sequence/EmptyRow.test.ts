@@ -12,7 +12,7 @@ const request = (id: SequenceId, state?: ReadonlyArray<TypedTensor>): Request =>
   inputs: [make("FP32", [1, 2], Float32Array.of(1, 2)), undefined, text("full")],
   rows: 1,
   parameters: { ...noParameters, sequence_id: id },
-  deadline: 5n,
+  deadline: 5,
   sequence: {
     id,
     isStart: true,
