@@ -1,8 +1,9 @@
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Model from "../Model.ts"
 import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class Count extends Model.Service<Count>()("count", {
   inputs: { BY: Tensor.scalar("INT32") },
@@ -56,6 +57,49 @@ it.effect("a sequence that expires releases its handler", () => {
   }).pipe(Effect.provide(layer), Effect.scoped)
 })
 
+it.effect("a START with the id of a live sequence replaces its handler", () => {
+  const { log, layer } = recorded()
+  return Effect.gen(function* () {
+    const count = yield* Count
+    const [one, again] = yield* Effect.all([count.session({ id: "one" }), count.session({ id: "one" })])
+    expect(yield* one.infer({ BY: 2 })).toEqual({ COUNT: 2 })
+    expect(yield* again.infer({ BY: 1 })).toEqual({ COUNT: 1 })
+    expect([...log].sort()).toEqual(["close one: replaced", "open one", "open one"])
+  }).pipe(Effect.provide(layer), Effect.scoped)
+})
+
+it.effect("a sequence with a cancelled request releases its handler", () =>
+  Effect.gen(function* () {
+    const [isRunning, mayEnd, isClosed] = [
+      yield* Deferred.make<void>(),
+      yield* Deferred.make<void>(),
+      yield* Deferred.make<string | undefined>(),
+    ]
+    const layer = Model.perSequence(Count, ({ reason }) =>
+      Effect.gen(function* () {
+        yield* Effect.addFinalizer(() => Deferred.succeed(isClosed, reason()))
+        return ({ BY }: { readonly BY: number }) =>
+          Deferred.succeed(isRunning, undefined).pipe(Effect.andThen(Deferred.await(mayEnd)), Effect.as({ COUNT: BY }))
+      }),
+    )
+    const count = yield* Testing.model(layer)
+    const send = (start: boolean) =>
+      Effect.forkChild(
+        count.inferJson({
+          parameters: { sequence_id: "one", sequence_start: start },
+          inputs: [{ name: "BY", datatype: "INT32", shape: [1], data: [1] }],
+        }),
+        { startImmediately: true },
+      )
+    const running = yield* send(true)
+    yield* Deferred.await(isRunning)
+    yield* Fiber.interrupt(yield* send(false))
+    yield* Deferred.succeed(mayEnd, undefined)
+    expect(yield* Fiber.join(running)).toMatchObject({ outputs: [{ data: [1] }] })
+    expect(yield* Deferred.await(isClosed)).toBe("cancelled")
+  }).pipe(Effect.scoped),
+)
+
 it.effect("a model that unloads releases the handlers of its live sequences", () => {
   const { log, layer } = recorded()
   return Effect.gen(function* () {
@@ -70,9 +114,9 @@ it.effect("a model that unloads releases the handlers of its live sequences", ()
 it.effect("a handler that cannot be made fails its request, and the next one tries again", () => {
   let isBroken = true
   const log: Array<string> = []
-  const layer = Model.perSequence(Count, () =>
+  const layer = Model.perSequence(Count, ({ reason }) =>
     Effect.gen(function* () {
-      yield* Effect.addFinalizer(() => Effect.sync(() => log.push("released")))
+      yield* Effect.addFinalizer(() => Effect.sync(() => log.push(`released: ${reason()}`)))
       if (isBroken) return yield* Effect.fail(new Error("no device"))
       return ({ BY }: { readonly BY: number }) => ({ COUNT: BY })
     }),
@@ -81,7 +125,7 @@ it.effect("a handler that cannot be made fails its request, and the next one tri
     const session = yield* (yield* Count).session()
     const { message } = yield* Effect.flip(session.infer({ BY: 1 }))
     expect(message).toContain("no device")
-    expect(log).toEqual(["released"])
+    expect(log).toEqual(["released: failed"])
     isBroken = false
     expect(yield* session.infer({ BY: 1 })).toEqual({ COUNT: 1 })
   }).pipe(Effect.provide(layer), Effect.scoped)
