@@ -64,7 +64,7 @@ it.effect("a START with the id of a live sequence replaces its handler", () => {
     const [one, again] = yield* Effect.all([count.session({ id: "one" }), count.session({ id: "one" })])
     expect(yield* one.infer({ BY: 2 })).toEqual({ COUNT: 2 })
     expect(yield* again.infer({ BY: 1 })).toEqual({ COUNT: 1 })
-    expect([...log].sort()).toEqual(["close one: replaced", "open one", "open one"])
+    expect(log.toSorted()).toEqual(["close one: replaced", "open one", "open one"])
   }).pipe(Effect.provide(layer), Effect.scoped)
 })
 

@@ -1,4 +1,4 @@
-/** What must not compile about the states of sequences. `tsc` checks each `@ts-expect-error`. */
+/** Mistakes in the states of sequences, which must not compile. `tsc` checks each `@ts-expect-error`. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as Model from "../Model.ts"
