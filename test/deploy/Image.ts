@@ -1,5 +1,5 @@
 /**
- * An image without an engine: a folder that the instructions of a Containerfile have filled, each as it stands there. An
+ * An image without an engine: a folder that the instructions of a Containerfile have filled, each as it is there. An
  * unknown instruction is an error, so the Containerfile cannot do what the tests leave out.
  */
 import { join, posix } from "node:path"
@@ -30,7 +30,7 @@ const empty: Omit<Image, keyof FileSystem> = {
 
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** What a command of RUN may need to reach the registries. */
+/** Variables that a command of RUN may need to reach the registries. */
 const network = Object.entries(process.env).filter(([name]) =>
   /^(https?_proxy|no_proxy|ssl_cert_\w+|node_extra_ca_certs|npm_config_(registry|cafile))$/i.test(name),
 )

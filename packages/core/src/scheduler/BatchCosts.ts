@@ -1,13 +1,14 @@
 /**
  * Duration of a batch by its rows, learned from the batches that have ended: a line through recent durations, and the
- * part of it that a quarter of the batches stay below. Older batches count less. They are forgotten once several in a row
- * show that durations have changed, for example after the slow first ones of a process. Pure data, in any unit of time.
+ * part of it that a quarter of the batches stay below. Older batches count less. They are forgotten once several in a
+ * row show that durations have changed, for example after the slow first ones of a process. Pure data, in any unit of
+ * time.
  */
 
 /** So many batches must have ended: the first ones may be slower by far. */
 const enough = 4
 
-/** Batches in a row that take less than half of their expected time, or more than twice, until older ones are forgotten. */
+/** Batches in a row with under half or over twice the expected time, before older ones are forgotten. */
 const changedAfter = 3
 
 /** A batch counts with at most so many times its expected duration: a single pause says nothing of other batches. */
