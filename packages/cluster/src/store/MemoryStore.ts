@@ -7,6 +7,7 @@ interface StoredPart {
   readonly sequences: Map<string, StoredSequence>
 }
 
+/** Keeps sequences in the memory of this process, which loses them when it ends: for tests, and for a single process. */
 export const layer: Layer.Layer<SequenceStore> = Layer.effect(
   SequenceStore,
   Effect.gen(function* () {

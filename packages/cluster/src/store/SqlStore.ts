@@ -4,6 +4,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { type OwnedPart, SequenceStore, SequenceStoreError, type StoredSequence, StoreTaken } from "./SequenceStore.ts"
 
+/** Options of `layerSql`. */
 export interface SqlStoreOptions {
   /** Name of the table, which is created where it does not exist. Default `nereid_sequences`. */
   readonly table?: string
@@ -27,6 +28,10 @@ interface Row {
   readonly expires_at: string | number | bigint
 }
 
+/**
+ * Keeps sequences in a table of the cluster's database, by the `SqlClient` of the program. Fails with `SqlError` if the
+ * database refuses the table.
+ */
 export const layer = ({ table = "nereid_sequences" }: SqlStoreOptions = {}): Layer.Layer<
   SequenceStore,
   SequenceStoreError,
