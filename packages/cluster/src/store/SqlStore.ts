@@ -29,8 +29,8 @@ interface Row {
 }
 
 /**
- * Keeps sequences in a table of the cluster's database, by the `SqlClient` of the program. Fails with `SqlError` if the
- * database refuses the table.
+ * Keeps sequences in a table of the cluster's database, by the `SqlClient` of the program. Fails with
+ * `SequenceStoreError` if the database refuses the table.
  */
 export const layer = ({ table = "nereid_sequences" }: SqlStoreOptions = {}): Layer.Layer<
   SequenceStore,
