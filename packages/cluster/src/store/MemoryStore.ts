@@ -7,7 +7,7 @@ interface StoredPart {
   readonly sequences: Map<string, StoredSequence>
 }
 
-/** Keeps sequences in the memory of this process, which loses them when it ends: for tests, and for a single process. */
+/** Keeps sequences in the memory of this process: for tests, and for a cluster of one process. */
 export const layer: Layer.Layer<SequenceStore> = Layer.effect(
   SequenceStore,
   Effect.gen(function* () {
