@@ -12,7 +12,7 @@ export const overrides = (folder: string, version: string): Readonly<Record<stri
   const suffix = `-${version}.tgz`
   const names = attempt(`Cannot read ${folder}`, () => readdirSync(folder).toSorted())
   const found = names.flatMap((file) => {
-    const [, name] = /^nereid-([a-z]+)-/.exec(file) ?? []
+    const [, name] = /^nereid-([a-z][a-z0-9]*)-/.exec(file) ?? []
     if (name === undefined || file !== `nereid-${name}${suffix}`) return []
     return [[`@nereid/${name}`, `file:${join(folder, file).replaceAll("\\", "/")}`] as const]
   })

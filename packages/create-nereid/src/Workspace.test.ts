@@ -143,14 +143,15 @@ describe("packages from tarballs", () => {
   }
 
   it("override those on npm, of this version only", () => {
-    pack(`nereid-core-${version}.tgz`, `nereid-server-${version}.tgz`, "nereid-core-9.9.9.tgz", `other-${version}.tgz`)
+    const ours = ["core", "http2", "server"]
+    pack(...ours.map((name) => `nereid-${name}-${version}.tgz`), "nereid-core-9.9.9.tgz", `other-${version}.tgz`)
     Workspace.create({ name: "my-models", parent, packages: "dist" })
     const address = (name: string) => `file:${join(parent, "dist", `nereid-${name}-${version}.tgz`)}`
     expect(json("my-models/package.json")).toMatchObject({
       name: "my-models",
-      overrides: { "@nereid/core": address("core"), "@nereid/server": address("server") },
+      overrides: Object.fromEntries(ours.map((name) => [`@nereid/${name}`, address(name)])),
     })
-    expect(Object.keys(json("my-models/package.json").overrides)).toHaveLength(2)
+    expect(Object.keys(json("my-models/package.json").overrides)).toHaveLength(3)
   })
 
   it("must be there", () => {

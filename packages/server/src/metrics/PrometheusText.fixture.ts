@@ -30,9 +30,15 @@ export const parse = (text: string): ReadonlyMap<string, Family> => {
       families.set(name, { type: "", help: words, samples: [] })
       current = name
     } else if (type !== null) {
-      const family = families.get(current)
-      assert.ok(family !== undefined && type[1] === current && family.type === "", `TYPE behind its HELP: ${line}`)
-      family.type = type[2] ?? ""
+      const [, name = "", kind = ""] = type
+      const family = families.get(name)
+      // Metrics of the process without a description have no HELP.
+      if (family === undefined) families.set(name, { type: kind, help: "", samples: [] })
+      else {
+        assert.ok(name === current && family.type === "", `TYPE behind its HELP: ${line}`)
+        family.type = kind
+      }
+      current = name
     } else {
       const sample = parseSample(line)
       const family = families.get(current)
