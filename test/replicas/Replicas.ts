@@ -71,11 +71,14 @@ export class Load {
   readonly #timer: NodeJS.Timeout
   readonly #open = new Set<Promise<void>>()
   readonly samples: Array<Sample> = []
+  /** Calls per second. */
+  readonly rate: number
   #sent = 0
 
   /** Sends calls at a rate per second, whether or not earlier ones have ended. */
   constructor(rate: number, call: () => Promise<{ readonly PROCESS: number }>) {
     this.#call = call
+    this.rate = rate
     this.#timer = setInterval(() => {
       while (this.#sent < ((performance.now() - this.#startedAt) / 1000) * rate) this.#send()
     }, 1)
@@ -97,10 +100,15 @@ export class Load {
     return new Summary(this.samples.filter(({ at }) => at >= from && at < to))
   }
 
+  /** Waits for the calls under way. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#open)
+  }
+
   /** Sends no more, and waits for the calls under way. */
   async end(): Promise<void> {
     clearInterval(this.#timer)
-    await Promise.all(this.#open)
+    await this.settled()
   }
 
   #send(): void {
@@ -117,6 +125,9 @@ export class Load {
     this.#open.add(open)
   }
 }
+
+export const median = (values: ReadonlyArray<number>): number =>
+  values.toSorted((one, other) => one - other)[values.length >> 1] ?? Number.NaN
 
 export class Summary {
   readonly #samples: ReadonlyArray<Sample>
