@@ -129,7 +129,7 @@ describe("the owner of a part", () => {
   )
 
   test(
-    "does not take over a sequence that has been idle for too long",
+    "says that a sequence has expired while it was stored, until its caller begins it again",
     Effect.gen(function* () {
       const one = yield* ownerOf(yield* process)
       yield* one.total("a/1", 1, start)
@@ -137,7 +137,28 @@ describe("the owner of a part", () => {
       yield* TestClock.adjust("30 seconds")
       const other = yield* ownerOf(yield* process)
       const error = yield* Effect.flip(other.total("a/2", 1))
-      expect(error).toMatchObject({ tag: "SequenceNotFound", document: '{"reason":"neverStarted"}' })
+      expect(error).toMatchObject({ tag: "SequenceNotFound", document: '{"reason":"expired","idleMillis":30000}' })
+      const never = yield* Effect.flip(other.total("b/2", 1, { sequence_id: 6n }))
+      expect(never).toMatchObject({ tag: "SequenceNotFound", document: '{"reason":"neverStarted"}' })
+      expect(yield* other.total("a/3", 5, start)).toBe(5)
+      expect(yield* other.total("a/4", 5, { sequence_end: true })).toBe(10)
+      const over = yield* Effect.flip(other.total("a/5", 5))
+      expect(over).toMatchObject({ tag: "SequenceNotFound", document: '{"reason":"ended"}' })
+    }),
+  )
+
+  test(
+    "says that a sequence has expired that left, and came back too late",
+    Effect.gen(function* () {
+      const model = yield* process
+      const one = yield* ownerOf(model)
+      yield* one.total("a/1", 1, start)
+      yield* one.leave
+      yield* TestClock.adjust("30 seconds")
+      const back = yield* ownerOf(model)
+      expect(yield* Effect.flip(back.total("a/2", 1))).toMatchObject({
+        document: '{"reason":"expired","idleMillis":30000}',
+      })
     }),
   )
 

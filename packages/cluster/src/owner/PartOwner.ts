@@ -20,6 +20,7 @@ import * as SessionParameters from "@nereid/core/internal/request/SessionParamet
 import { stream, submitSingle } from "@nereid/core/internal/running/CallableModel"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { idOf, isEnd } from "@nereid/core/internal/sequence/CorrelationId"
+import { EndedSequences } from "@nereid/core/internal/sequence/EndedSequences"
 import { validate, type Validated, wireResponse } from "@nereid/core/internal/wire/Validation"
 import * as Failure from "../protocol/Failure.ts"
 import type { Call } from "../protocol/SequenceEntity.ts"
@@ -42,6 +43,9 @@ const patiently = <A, E extends { readonly _tag: string }>(effect: Effect.Effect
 
 /** How long the last response of a sequence that has ended is stored, in milliseconds. */
 const endedFor = 60_000
+
+/** Sequences of a part that are remembered because they expired while they were stored. */
+const maxExpired = 1000
 
 export interface PartOwnerOptions {
   readonly model: RunningModel
@@ -71,6 +75,8 @@ export class PartOwner {
   readonly #fork: Fork
   readonly #owned: OwnedPart
   readonly #known: KnownSequences
+  /** Sequences that expired before this owner took the part. */
+  readonly #expired = new EndedSequences(maxExpired)
   /** Calls that have no outcome yet, by name. */
   readonly #running = new Map<string, Outcome>()
   #isLeaving = false
@@ -193,12 +199,13 @@ export class PartOwner {
   #submit(call: string, validated: Validated, known: KnownSequence | undefined, outcome: Outcome): void {
     const { model, persist } = this.#options
     const { request } = validated
+    const id = idOf(request.parameters)
     submitSingle(model.calls, request, (result) => {
       if (Result.isFailure(result)) {
         // The caller repeats an interrupted call, which reaches the next owner.
         if (this.#isLeaving && isMoved(result.failure)) return this.#settle(call, known, outcome, Exit.interrupt())
         if (known !== undefined && result.failure._tag === "SequenceNotFound") this.#known.delete(known)
-        return this.#settle(call, known, outcome, Exit.fail(Failure.fromError(ownersError(result.failure))))
+        return this.#settle(call, known, outcome, Exit.fail(Failure.fromError(this.#errorOf(result.failure, id))))
       }
       const bytes = ProtobufCodec.encode(wireResponse(model.description, validated, result.success))
       if (known === undefined) return this.#settle(call, known, outcome, Exit.succeed(bytes))
@@ -265,8 +272,7 @@ export class PartOwner {
   }
 
   #stored({ sequences, ...head }: SequenceExport): ReadonlyArray<StoredSequence> {
-    const { sequencing } = this.#options.model.description
-    const expiresAt = this.#now + (sequencing?.maxIdle ?? Infinity) / 1e6
+    const expiresAt = this.#now + this.#maxIdle
     return sequences.map((sequence) => ({
       ...this.#storedCall(this.#known.find(sequence.id)),
       id: keyOf(sequence.id),
@@ -280,9 +286,13 @@ export class PartOwner {
   }
 
   /** Returns why the sequence is lost. */
-  #import({ id: key, state, lastCall, lastReply }: StoredSequence): InferenceError | undefined {
+  #import({ id: key, state, lastCall, lastReply, expiresAt }: StoredSequence): InferenceError | undefined {
     const { sequences } = this.#options.model.life
     const id = idOfKey(key)
+    if (expiresAt <= this.#now) {
+      if (state !== undefined) this.#expired.add(id, { reason: "expired", idleMillis: this.#maxIdle })
+      return undefined
+    }
     if (lastCall !== undefined) {
       const reply = lastReply === undefined ? undefined : new Uint8Array(Buffer.from(lastReply, "base64"))
       this.#known.executed(this.#known.get(id), lastCall, reply)
@@ -308,14 +318,24 @@ export class PartOwner {
     submitSingle(calls, { id: "", inputs, rows: 1, parameters, deadline: undefined }, () => {})
   }
 
+  /** The error of a sequence whose state is not here. One that has left, and did not come back, is lost. */
+  #errorOf(error: InferenceError, id: SequenceId | undefined): InferenceError {
+    if (error._tag !== "SequenceNotFound" || (error.reason !== "neverStarted" && !isMoved(error))) return error
+    const { message } = error
+    const expired = id === undefined ? undefined : this.#expired.get(id)
+    if (expired !== undefined) return new SequenceNotFound({ message, ...expired })
+    return isMoved(error) ? new SequenceNotFound({ message, reason: "restarted" }) : error
+  }
+
+  /** Milliseconds that a sequence may be idle. */
+  get #maxIdle(): number {
+    return (this.#options.model.description.sequencing?.maxIdle ?? Infinity) / 1e6
+  }
+
   get #now(): number {
     return this.#clock.currentTimeMillisUnsafe()
   }
 }
-
-/** A sequence that has left this runner, whose part is here again without it, is lost. */
-const ownersError = (error: InferenceError): InferenceError =>
-  isMoved(error) ? new SequenceNotFound({ message: error.message, reason: "restarted" }) : error
 
 const isMoved = (error: InferenceError): boolean => error._tag === "SequenceNotFound" && error.reason === "moved"
 

@@ -1,6 +1,6 @@
 /** Stored sequences in the memory of this process: for tests, and for a cluster of one process. */
 import { Clock, Effect, Layer } from "effect"
-import { type OwnedPart, SequenceStore, type StoredSequence, StoreTaken } from "./SequenceStore.ts"
+import { expiredFor, type OwnedPart, SequenceStore, type StoredSequence, StoreTaken } from "./SequenceStore.ts"
 
 interface StoredPart {
   owner: string
@@ -25,8 +25,10 @@ export const layer: Layer.Layer<SequenceStore> = Layer.effect(
           const stored = parts.get(keyOf(model, part)) ?? { owner, sequences: new Map<string, StoredSequence>() }
           stored.owner = owner
           parts.set(keyOf(model, part), stored)
-          const now = clock.currentTimeMillisUnsafe()
-          for (const { id, expiresAt } of stored.sequences.values()) if (expiresAt <= now) stored.sequences.delete(id)
+          const oldest = clock.currentTimeMillisUnsafe() - expiredFor
+          for (const { id, expiresAt } of stored.sequences.values()) {
+            if (expiresAt <= oldest) stored.sequences.delete(id)
+          }
           return [...stored.sequences.values()]
         }),
       put: (owned, added) =>

@@ -96,11 +96,13 @@ describe.each([
   )
 
   test(
-    "forgets sequences that have expired",
+    "keeps sequences that have expired for ten minutes",
     Effect.gen(function* () {
       const store = yield* SequenceStore
       yield* store.take(owned)
       yield* store.put(owned, [sequence(1, { expiresAt: 1000 }), sequence(2, { expiresAt: Infinity })])
+      yield* TestClock.adjust("10 minutes")
+      expect(yield* store.take(owned)).toHaveLength(2)
       yield* TestClock.adjust("1 second")
       expect((yield* store.take(next)).map(({ id }) => id)).toEqual(["UINT64 2"])
     }),

@@ -13,6 +13,9 @@ export class SequenceStoreError extends Data.TaggedError("SequenceStoreError")<{
 /** Another runner owns the part now. */
 export class StoreTaken extends Data.TaggedError("StoreTaken")<{ readonly message: string }> {}
 
+/** How long a sequence is stored after it has expired, in milliseconds. */
+export const expiredFor = 10 * 60_000
+
 /** One sequence at rest. */
 export interface StoredSequence {
   /** Datatype and id: `UINT64 5` or `BYTES five`. */
@@ -42,7 +45,10 @@ export interface OwnedPart {
 export class SequenceStore extends Context.Service<
   SequenceStore,
   {
-    /** Makes this owner the only one that writes. Returns all sequences of the part that have not expired. */
+    /**
+     * Makes this owner the only one that writes. Returns all sequences of the part, also those that have expired not
+     * longer than `expiredFor` ago, so that their callers are told so.
+     */
     readonly take: (owned: OwnedPart) => Effect.Effect<ReadonlyArray<StoredSequence>, SequenceStoreError>
     /** Adds or replaces sequences: all of them, or none if it fails. */
     readonly put: (

@@ -2,7 +2,14 @@
 import { Array as Arr, Clock, Effect, Layer, Schedule } from "effect"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
-import { type OwnedPart, SequenceStore, SequenceStoreError, type StoredSequence, StoreTaken } from "./SequenceStore.ts"
+import {
+  expiredFor,
+  type OwnedPart,
+  SequenceStore,
+  SequenceStoreError,
+  type StoredSequence,
+  StoreTaken,
+} from "./SequenceStore.ts"
 
 /** Options of `layerSql`. */
 export interface SqlStoreOptions {
@@ -16,7 +23,7 @@ const never = Number.MAX_SAFE_INTEGER
 /** Sequences of one statement: databases limit its parameters. */
 const chunk = 500
 
-/** Time between deletions of expired sequences that no owner has loaded. */
+/** Time between deletions of sequences that have expired long ago. */
 const sweepInterval = "1 minute"
 
 interface Row {
@@ -50,7 +57,7 @@ export const layer = ({ table = "nereid_sequences" }: SqlStoreOptions = {}): Lay
         sql`INSERT INTO ${name} ${sql.insert(Arr.map(sequences, (sequence) => columns(owned, sequence)))}`
       const rowsOf = ({ model, part }: OwnedPart) => sql<Row>`
         SELECT id, state, last_call, last_reply, expires_at FROM ${name}
-        WHERE model = ${model} AND part = ${part} AND expires_at > ${clock.currentTimeMillisUnsafe()}`
+        WHERE model = ${model} AND part = ${part} AND expires_at > ${clock.currentTimeMillisUnsafe() - expiredFor}`
       /** Locks the row of the owner, so that no other one takes the part before the transaction ends. */
       const check = Effect.fnUntraced(function* ({ model, part, owner }: OwnedPart) {
         const where = sql`model = ${model} AND part = ${part} AND id = ${ownerId} AND last_call = ${owner}`
@@ -61,7 +68,7 @@ export const layer = ({ table = "nereid_sequences" }: SqlStoreOptions = {}): Lay
       const write = (what: string, owned: OwnedPart, change: Effect.Effect<unknown, SqlError>) =>
         failing(what, sql.withTransaction(Effect.andThen(check(owned), Effect.asVoid(change))))
       const expired = Effect.suspend(
-        () => sql`DELETE FROM ${name} WHERE expires_at <= ${clock.currentTimeMillisUnsafe()}`,
+        () => sql`DELETE FROM ${name} WHERE expires_at <= ${clock.currentTimeMillisUnsafe() - expiredFor}`,
       )
       yield* expired.pipe(Effect.ignore, Effect.schedule(Schedule.spaced(sweepInterval)), Effect.forkScoped)
       return SequenceStore.of({
