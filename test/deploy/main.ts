@@ -3,7 +3,7 @@
  * beside the tests, and tells which are missing; their tests are skipped.
  */
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs"
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { root } from "../Program.ts"
 import * as PythonEnvironment from "../PythonEnvironment.ts"
@@ -60,12 +60,23 @@ else {
   if (status === 0) symlinkSync(stdout.trim(), join(bin, "envoy"))
   const schemas = [join(folder, "schemas.py"), kserve, join(tools, "schemas")]
   if (!existsSync(join(tools, "schemas"))) attempt("the schemas", python.python, schemas)
+  // Beside the environment: its 300 MB are needed by one test.
+  const moto = join(tools, "moto")
+  if (!existsSync(moto)) {
+    const draft = `${moto}-draft`
+    const install = ["-m", "pip", "install", "--quiet", "--target", draft, "moto[s3,server]==5.2.5"]
+    rmSync(draft, { recursive: true, force: true })
+    if (attempt("moto", python.python, install, { minutes: 6 }) !== undefined) renameSync(draft, moto)
+  }
+  const script = `#!/bin/sh\nPYTHONPATH='${moto}' exec '${python.python}' -m moto.server "$@"\n`
+  if (existsSync(moto)) writeFileSync(join(bin, "moto_server"), script, { mode: 0o755 })
 }
 
 // Compiled once on a machine: Go keeps what it has compiled.
 for (const [program, version, module] of [
   ["kubeconform", "-v", "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"],
   ["helm", "version", "helm.sh/helm/v3/cmd/helm@v3.22.0"],
+  ["fake-gcs-server", "-h", "github.com/fsouza/fake-gcs-server@v1.56.1"],
 ] as const) {
   if (!isThere(program, version)) attempt(program, "go", ["install", module], { minutes: 10 })
 }
@@ -74,6 +85,17 @@ else if (isThere("kubectl", "version", "--client")) {
   ApiServerBuild.collectDefinitions(join(tools, "definitions"), attempt)
   ApiServerBuild.compile(join(bin, "apiserver"), join(tools, "apiserver"), join(folder, "apiserver"), attempt)
 }
+
+/** Azurite is no dependency of the repository: it has 450 packages. */
+const azurite = join(tools, "azurite")
+if (!existsSync(azurite)) {
+  const draft = `${azurite}-draft`
+  mkdirSync(draft, { recursive: true })
+  const install = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", draft, "azurite@3.37.0"]
+  if (attempt("Azurite", "npm", install, { minutes: 6 }) !== undefined) renameSync(draft, azurite)
+}
+rmSync(join(bin, "azurite-blob"), { force: true })
+if (existsSync(azurite)) symlinkSync(join(azurite, "node_modules/.bin/azurite-blob"), join(bin, "azurite-blob"))
 
 const types = join(tools, "types")
 if (!existsSync(join(types, "node_modules"))) {
@@ -95,6 +117,9 @@ const wanted = [
   ["haproxy", "-v"],
   ["envoy", "--version"],
   ["apiserver", "--version"],
+  ["moto_server", "--help"],
+  ["fake-gcs-server", "-h"],
+  ["azurite-blob", "--version"],
 ] as const
 for (const [program, ...args] of wanted) {
   if (!isThere(program, ...args)) console.log(`Skipped, there is no ${program}: its tests`)
