@@ -106,13 +106,18 @@ it.each(["grpc", "http"] as const)(
       return { from: edges[0] ?? 0, to: edges.at(-1) ?? 0, times }
     }
 
-    /** A phase in which all replicas have an even share. */
+    /** A phase in which all replicas have an even share; the third one at the latest. */
     const healthy = async (name: string) => {
-      const { from, to, times } = await phase(windows.least)
-      const { pids } = replicas
-      note(name, load.between(from, to).line(pids))
-      expect(unevenness(load.between(from, to).shares(pids)), name).toBeLessThan(0.1)
-      return times
+      for (let attempt = 1; ; attempt++) {
+        const { from, to, times } = await phase(windows.least)
+        const { pids } = replicas
+        const difference = unevenness(load.between(from, to).shares(pids))
+        // A replica that starts, or a health check, may be late on a busy machine.
+        if (difference >= 0.1 && attempt < 3) continue
+        note(name, load.between(from, to).line(pids))
+        expect(difference, name).toBeLessThan(0.1)
+        return times
+      }
     }
 
     let before = await healthy("healthy")
