@@ -7,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Client } from "@nereid/client"
 import { ManagedRuntime } from "effect"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { Guide } from "../Guide.ts"
 import { freePort, Program, root } from "../Program.ts"
 import type { Sums } from "../../packages/cluster/src/Sums.fixture.ts"
@@ -42,6 +42,18 @@ beforeAll(async () => {
 /** Ends what began after the database. */
 const cleanUp = async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
+}
+
+/** Variables of the cluster for all processes that start from now on, and for the callers in this one. */
+const configure = (variables: { readonly [name: string]: string }): void => {
+  Object.assign(environment, variables)
+  Object.assign(process.env, variables)
+  cleanups.push(async () => {
+    for (const name of Object.keys(variables)) {
+      delete environment[name]
+      delete process.env[name]
+    }
+  })
 }
 
 afterAll(async () => {
@@ -219,17 +231,42 @@ describe("a call through another runner", () => {
   })
 })
 
-describe("runners that store the state of each request", () => {
-  afterAll(cleanUp)
+describe("runners that store the state of each request, with an expiration of ten seconds", () => {
+  afterEach(cleanUp)
 
-  it("lose nothing when one dies", { timeout: 120_000 }, async () => {
-    const runners = await Promise.all([1, 2, 3].map(() => start(persistent())))
+  it("lose nothing when one of four dies that have begun at once", { timeout: 120_000 }, async () => {
+    configure({ SHARD_LOCK_EXPIRATION: "10 seconds" })
+    const runners = await Promise.all([1, 2, 3, 4].map(() => start(persistent())))
     const traffic = await drive(sessions)
+    const before = await shares(runners)
+    print("shares of four runners", before)
+    expect(Math.min(...before)).toBeGreaterThan(0.05)
     const since = performance.now()
     runners[0]?.program.signal("SIGKILL")
     await runners[0]?.program.ended
     await traffic.answered(performance.now(), 5)
     print("a death without loss, in ms", summary(traffic.pauses(since)))
+    expect(traffic.problems(0)).toEqual([])
+    // Effect's default would be 35 seconds.
+    expect(Math.max(...traffic.pauses(since))).toBeLessThan(30_000)
+  })
+
+  it("keep what others have executed while one stood still beyond its locks", { timeout: 180_000 }, async () => {
+    // Locks that a database holds for a session do not expire with its process.
+    configure({ SHARD_LOCK_EXPIRATION: "10 seconds", SHARD_LOCK_DISABLE_ADVISORY: "true" })
+    const runners = await Promise.all([1, 2, 3].map(() => start(persistent())))
+    const traffic = await drive(sessions)
+    const since = performance.now()
+    runners[0]?.program.signal("SIGSTOP")
+    // The others have all sequences.
+    await traffic.answered(performance.now(), 20)
+    const pauses = summary(traffic.pauses(since))
+    runners[0]?.program.signal("SIGCONT")
+    const resumed = performance.now()
+    await expect.poll(async () => Math.min(...(await shares(runners))), { timeout: 60_000 }).toBeGreaterThan(0.05)
+    await traffic.answered(performance.now(), 20)
+    print("a standstill beyond the locks, in ms", { ...pauses, afterwards: summary(traffic.pauses(resumed)) })
+    // Each total was right: no state was older than a response.
     expect(traffic.problems(0)).toEqual([])
   })
 })

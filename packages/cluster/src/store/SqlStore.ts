@@ -23,6 +23,12 @@ const never = Number.MAX_SAFE_INTEGER
 /** Sequences of one statement: databases limit its parameters. */
 const chunk = 500
 
+/**
+ * Time that PostgreSQL waits for the next statement of a transaction, in milliseconds. A process that stands still within one
+ * would keep the rows of its parts locked, and their next owners would wait for it.
+ */
+const transactionIdle = 3000
+
 /** Time between deletions of sequences that have expired long ago. */
 const sweepInterval = "1 minute"
 
@@ -51,6 +57,12 @@ export const layer = ({ table = "nereid_sequences" }: SqlStoreOptions = {}): Lay
       const clock = yield* Clock.Clock
       const name = sql(table)
       yield* failing("create the table", createTable(sql, table))
+      /** Makes PostgreSQL end a transaction of a process that stands still, and returns ids of rows that were changed. */
+      const returning = sql.onDialectOrElse({
+        pg: () =>
+          sql`RETURNING id, set_config('idle_in_transaction_session_timeout', ${String(transactionIdle)}, true)`,
+        orElse: () => sql.literal(""),
+      })
       const deleteIds = ({ model, part }: OwnedPart, ids: ReadonlyArray<string>) =>
         sql`DELETE FROM ${name} WHERE model = ${model} AND part = ${part} AND ${sql.in("id", ids)}`
       const insert = (owned: OwnedPart, sequences: Arr.NonEmptyReadonlyArray<StoredSequence>) =>
@@ -61,7 +73,7 @@ export const layer = ({ table = "nereid_sequences" }: SqlStoreOptions = {}): Lay
       /** Locks the row of the owner, so that no other one takes the part before the transaction ends. */
       const check = Effect.fnUntraced(function* ({ model, part, owner }: OwnedPart) {
         const where = sql`model = ${model} AND part = ${part} AND id = ${ownerId} AND last_call = ${owner}`
-        yield* sql`UPDATE ${name} SET expires_at = ${never} WHERE ${where}`
+        yield* sql`UPDATE ${name} SET expires_at = ${never} WHERE ${where} ${returning}`
         const [row] = yield* sql`SELECT id FROM ${name} WHERE ${where}`
         if (row === undefined) return yield* new StoreTaken({ message: `part ${part} of '${model}' has another owner` })
       })
@@ -77,8 +89,8 @@ export const layer = ({ table = "nereid_sequences" }: SqlStoreOptions = {}): Lay
             "take sequences",
             sql.withTransaction(
               Effect.gen(function* () {
-                yield* deleteIds(owned, [ownerId])
-                yield* insert(owned, [ownerOf(owned)])
+                yield* sql`${deleteIds(owned, [ownerId])} ${returning}`
+                yield* sql`${insert(owned, [ownerOf(owned)])} ${returning}`
                 return (yield* rowsOf(owned)).filter(({ id }) => id !== ownerId).map(sequenceOf)
               }),
             ),
