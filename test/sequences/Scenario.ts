@@ -11,12 +11,16 @@ export interface Step {
   /** The element of OUTPUT, or the message of the error. */
   readonly expected: number | string
   readonly rows?: number
+  /** Elements of each row, all of them `input`. Default 1; more for models of `wide` and `ragged`. */
+  readonly width?: number
   /** The parameter `timeout`, in microseconds. */
   readonly timeout?: bigint
   /** The parameter `sequence_number`. */
   readonly number?: bigint
   /** Whether the step waits until the only live sequence has expired. */
   readonly afterExpiry?: boolean
+  /** Among steps that do not wait for one another: whether this one waits for all answers before it. */
+  readonly afterAnswers?: boolean
 }
 
 /** Models of one INT32 in and out, by what OUTPUT is. */
@@ -31,11 +35,17 @@ export type Behaviour =
   | "initial"
   /** The number of executions of the request, which ends after INPUT of them. The model is iterative. */
   | "steps"
+  /** As `flags`, with an INPUT of any width. */
+  | "wide"
+  /** As `wide`, whose requests of different widths share batches. */
+  | "ragged"
 
 export type IdType = "UINT64" | "INT64" | "UINT32" | "INT32" | "BYTES"
 
 export interface Scenario {
   readonly name: string
+  /** Labels of lines/SequenceLine.ts. */
+  readonly proves?: ReadonlyArray<string>
   readonly behaviour: Behaviour
   /** Fields of `sequence_batching` in addition to controls and states. */
   readonly fields?: string
@@ -50,8 +60,8 @@ export interface Scenario {
   /** Requests in slots, and in the backlog, before the first batch is executed. */
   readonly hold?: readonly [requests: number, backlogged: number]
   /**
-   * With `hold`, steps are sent without waiting for responses, on one stream. Without it, each step waits for the one
-   * before it, over each transport.
+   * With `hold`, a step is sent as soon as the server has taken the one before it. Without it, each step waits for the
+   * answer to the one before it.
    */
   readonly steps: ReadonlyArray<Step>
   /** Whether one transport is enough, because the scenario is about the model. Default false. */
@@ -83,3 +93,7 @@ export const whole = (id: Id, inputs: ReadonlyArray<number>): ReadonlyArray<Step
     const [isStart, isEnd] = [index === 0, index === inputs.length - 1]
     return step(id, `${isStart ? "S" : ""}${isEnd ? "E" : ""}`, input, input + Number(isStart))
   })
+
+/** The message of the error of a request to a sequence that is not live. */
+export const notStarted = (id: string, model = "m") =>
+  `inference request for sequence ${id} to model '${model}' must specify the START flag on the first request of the sequence`

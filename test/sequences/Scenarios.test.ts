@@ -3,12 +3,13 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
 import type { Scenario, Step } from "./Scenario.ts"
-import { metric, type Send, sizes, transportsOf } from "./SequenceCalls.ts"
+import { metric, type ObservedPorts, type Send, sizes, transportsOf } from "./SequenceCalls.ts"
 import { scenarios } from "./Scenarios.ts"
 import { serve } from "./SequenceServer.ts"
 
-const run = Effect.fnUntraced(function* (scenario: Scenario, send: Send) {
-  const ports = yield* serve(scenario)
+const run = Effect.fnUntraced(function* (scenario: Scenario, send: Send<ObservedPorts>) {
+  // Its stop waits for no open sequence.
+  const ports = yield* serve(scenario, { server: { drainTimeout: "10 millis" } })
   const { steps, hold } = scenario
   const sendOne = Effect.fnUntraced(function* (one: Step) {
     if (one.afterExpiry === true) {

@@ -2,10 +2,9 @@
  * The scenarios of Triton's tests L0_sequence_batcher and L0_dyna_sequence_batcher, by their names there, and further
  * ones: https://github.com/triton-inference-server/server/tree/main/qa
  */
-import { type Scenario, step, whole } from "./Scenario.ts"
-
-const notStarted = (id: string, model = "m") =>
-  `inference request for sequence ${id} to model '${model}' must specify the START flag on the first request of the sequence`
+import { backlogs } from "./BacklogScenarios.ts"
+import { notStarted, type Scenario, step, whole } from "./Scenario.ts"
+import { widths } from "./WidthScenarios.ts"
 
 const nine = [1, 2, 3, 4, 5, 6, 7, 8, 9]
 
@@ -13,6 +12,7 @@ const nine = [1, 2, 3, 4, 5, 6, 7, 8, 9]
 const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): ReadonlyArray<Scenario> => [
   {
     name: `simple_sequence, max_batch_size ${maxBatchSize}`,
+    proves: ["S1.1.direct-default", "S1.1.control-shape", "S1.1.flags.first-middle-last"],
     behaviour: "flags",
     maxBatchSize,
     steps: whole(5n, nine),
@@ -20,6 +20,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `length1_sequence, max_batch_size ${maxBatchSize}`,
+    proves: ["S1.1.flags.only"],
     behaviour: "flags",
     maxBatchSize,
     steps: [step(99n, "SE", 42, 43)],
@@ -27,6 +28,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `no_correlation_id, max_batch_size ${maxBatchSize}`,
+    proves: ["S1.3.no-id", "S1.4.no-id"],
     behaviour: "flags",
     maxBatchSize,
     steps: [
@@ -37,6 +39,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `no_sequence_start, max_batch_size ${maxBatchSize}`,
+    proves: ["S1.4.not-started"],
     behaviour: "flags",
     maxBatchSize,
     steps: [step(37469245n, "", 1, notStarted("37469245")), step("text", "E", 1, notStarted("text"))],
@@ -44,6 +47,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `no_sequence_start2, max_batch_size ${maxBatchSize}`,
+    proves: ["S1.5.end-forgets"],
     behaviour: "flags",
     maxBatchSize,
     steps: [...whole(27n, [1, 2, 3]), step(27n, "", 4, notStarted("27"))],
@@ -51,6 +55,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `no_sequence_end, max_batch_size ${maxBatchSize}`,
+    proves: ["S1.5.start-of-live"],
     behaviour: "flags",
     maxBatchSize,
     steps: [step(7n, "S", 1, 2), step(7n, "", 2, 2), step(7n, "S", 42, 43), step(7n, "E", 9, 9)],
@@ -58,6 +63,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `ids are numbers or strings, max_batch_size ${maxBatchSize}`,
+    proves: ["S1.3.id-kinds", "S1.3.http-id", "S1.3.grpc-id", "S1.3.grpc-id-negative", "S1.1.controls-optional"],
     behaviour: "state",
     maxBatchSize,
     instances: 2,
@@ -74,6 +80,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `state begins anew at START, max_batch_size ${maxBatchSize}`,
+    proves: ["S2.next", "S2.zero", "S2.start"],
     behaviour: "state",
     maxBatchSize,
     steps: [step(1n, "S", 1, 1), step(1n, "", 2, 3), step(1n, "S", 5, 5), step(1n, "E", 6, 11), step(1n, "SE", 9, 9)],
@@ -81,6 +88,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `dyna simple_sequence, max_batch_size ${maxBatchSize}`,
+    proves: ["S1.7.no-batching"],
     behaviour: "ids",
     fields: "oldest { max_candidate_sequences: 6 }",
     maxBatchSize,
@@ -92,6 +100,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
 const errors: ReadonlyArray<Scenario> = [
   {
     name: "batch_size",
+    proves: ["S1.4.batch"],
     behaviour: "flags",
     maxBatchSize: 4,
     steps: [
@@ -107,6 +116,7 @@ const errors: ReadonlyArray<Scenario> = [
   },
   {
     name: "corrid_data_type",
+    proves: ["S1.4.id-type"],
     unlikeTriton: "Triton checks the type of the id since a later version",
     behaviour: "ids",
     maxBatchSize: 4,
@@ -140,6 +150,7 @@ const held: ReadonlyArray<Scenario> = layouts.flatMap(([instances, maxBatchSize]
     {
       ...base,
       name: `half_batch ${of}`,
+      proves: ["S1.10.delay", "S1.5.spread"],
       hold: [8, 0],
       steps: [...whole(a, [1, 2, 3, 4]), ...whole(b, [0, 9, 5, 13])],
       sizes: sizes({ 2: 4 }, { 1: 8 }, { 1: 8 }),
@@ -147,6 +158,7 @@ const held: ReadonlyArray<Scenario> = layouts.flatMap(([instances, maxBatchSize]
     {
       ...base,
       name: `skip_batch ${of}`,
+      proves: ["S1.6.span"],
       hold: [12, 0],
       steps: [
         ...whole(b, [11, 12, 12, 13]),
@@ -159,6 +171,7 @@ const held: ReadonlyArray<Scenario> = layouts.flatMap(([instances, maxBatchSize]
     {
       ...base,
       name: `full_batch ${of}`,
+      proves: ["S1.6.full", "S1.1.direct-slots"],
       hold: [12, 0],
       steps: [a, b, c, d].flatMap((id) => whole(id, [1, 2, 3])),
       sizes: sizes({ 4: 3 }, { 2: 6 }, { 1: 12 }),
@@ -166,6 +179,7 @@ const held: ReadonlyArray<Scenario> = layouts.flatMap(([instances, maxBatchSize]
     {
       ...base,
       name: `backlog ${of}`,
+      proves: ["S1.5.backlog", "S1.5.release-direct"],
       hold: [12, 0],
       steps: [a, b, c, d, e].flatMap((id) => whole(id, [1, 2, 3])),
       sizes: sizes({ 4: 3, 1: 3 }, { 2: 6, 1: 3 }, { 1: 15 }),
@@ -173,6 +187,7 @@ const held: ReadonlyArray<Scenario> = layouts.flatMap(([instances, maxBatchSize]
     {
       ...base,
       name: `backlog_same_correlation_id ${of}`,
+      proves: ["S1.5.end-then-start"],
       hold: [12, 2],
       steps: [...[a, b, c, d].flatMap((id) => whole(id, [1, 2, 3])), ...whole(b, [11, 13])],
       sizes: sizes({ 4: 3, 1: 2 }, { 2: 6, 1: 2 }, { 1: 14 }),
@@ -187,6 +202,7 @@ const heldByOne: ReadonlyArray<Scenario> = [
   {
     ...one,
     name: "backlog_fill",
+    proves: ["S1.5.backlog-order", "S1.10.backlog"],
     hold: [10, 2],
     steps: [
       ...whole(a, [1, 2, 3]),
@@ -201,6 +217,7 @@ const heldByOne: ReadonlyArray<Scenario> = [
   {
     ...one,
     name: "backlog_same_correlation_id_no_end",
+    proves: ["S1.5.start-of-live"],
     hold: [16, 0],
     steps: [
       step(a, "S", 1, 2),
@@ -217,6 +234,7 @@ const heldByOne: ReadonlyArray<Scenario> = [
     ...one,
     behaviour: "state",
     name: "states of a batch are those of its sequences",
+    proves: ["S2.batch"],
     hold: [8, 0],
     steps: [
       ...[a, b, c, d].map((id, index) => step(id, "S", index, index)),
@@ -229,6 +247,7 @@ const heldByOne: ReadonlyArray<Scenario> = [
     behaviour: "ids",
     fields: "oldest { max_candidate_sequences: 4 preferred_batch_size: 4 max_queue_delay_microseconds: 2000000 }",
     name: "dyna multi_parallel_sequence",
+    proves: ["S1.7.preferred", "S1.7.one"],
     hold: [4, 0],
     steps: [
       ...[a, b, c, d].map((id) => step(id, "S", 1, 2)),
@@ -257,6 +276,7 @@ const inTurn = [1, 2, 3, 4].flatMap((round) =>
 
 const ordered: ReadonlyArray<Scenario> = layouts.map(([instances, maxBatchSize]) => ({
   name: `sequences in turn ${instances}×${maxBatchSize}`,
+  proves: ["S2.isolated"],
   behaviour: "state",
   maxBatchSize,
   instances,
@@ -270,6 +290,7 @@ const ofStrategies: ReadonlyArray<Scenario> = Object.entries(strategies).flatMap
   ([name, fields]): ReadonlyArray<Scenario> => [
     {
       name: `expiry, ${name}`,
+      proves: ["S1.5.idle"],
       behaviour: "state",
       fields,
       maxBatchSize: 4,
@@ -303,6 +324,7 @@ const ofStrategies: ReadonlyArray<Scenario> = Object.entries(strategies).flatMap
     },
     {
       name: `START of a live sequence, ${name}`,
+      proves: ["S2.start"],
       oneTransport: true,
       behaviour: "state",
       fields,
@@ -392,12 +414,14 @@ const initials: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Readonl
     {
       ...common,
       name: `an initial state of zeros, max_batch_size ${maxBatchSize}`,
+      proves: ["S2.zero"],
       steps: starts(0),
       sizes: { 1: 3 },
     },
     {
       ...common,
       name: `an initial state from a file, max_batch_size ${maxBatchSize}`,
+      proves: ["S2.file"],
       initial: 100,
       steps: starts(100),
       sizes: { 1: 3 },
@@ -415,4 +439,6 @@ export const scenarios: ReadonlyArray<Scenario> = [
   ...datatypes,
   ...longIds,
   ...initials,
+  ...backlogs,
+  ...widths,
 ]

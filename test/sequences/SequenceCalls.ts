@@ -8,6 +8,7 @@ import {
   ModelStreamInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
 import { Effect } from "effect"
+import { setImmediate } from "node:timers/promises"
 import type { Scenario, Step } from "./Scenario.ts"
 
 export interface Ports {
@@ -18,12 +19,21 @@ export interface Ports {
 /** The element of OUTPUT, or the message of the error. */
 export type Answer = number | string
 
-/** Sends all steps in their order, without waiting. */
-export type Send = (ports: Ports, model: string, steps: ReadonlyArray<Step>) => Promise<ReadonlyArray<Answer>>
+/** A server whose metrics show what waits. */
+export interface ObservedPorts extends Ports {
+  readonly metrics: number
+}
 
-const shapeOf = (batches: boolean, rows: number) => (batches ? [rows, 1] : [1])
+/** Sends all steps in their order, without waiting except for `afterAnswers` of a stream. */
+export type Send<P extends Ports = Ports> = (
+  ports: P,
+  model: string,
+  steps: ReadonlyArray<Step>,
+) => Promise<ReadonlyArray<Answer>>
 
-const body = ({ id, flags, input, rows = 1, timeout, number }: Step, batches: boolean): string => {
+const shapeOf = (batches: boolean, rows: number, width: number) => (batches ? [rows, width] : [width])
+
+const body = ({ id, flags, input, rows = 1, width = 1, timeout, number }: Step, batches: boolean): string => {
   const parameters = [
     `"sequence_id":${typeof id === "string" ? JSON.stringify(id) : id}`,
     `"sequence_start":${flags.includes("S")}`,
@@ -31,8 +41,8 @@ const body = ({ id, flags, input, rows = 1, timeout, number }: Step, batches: bo
     ...(timeout === undefined ? [] : [`"timeout":${timeout}`]),
     ...(number === undefined ? [] : [`"sequence_number":${number}`]),
   ]
-  const data = Array<number>(rows).fill(input)
-  const tensor = { name: "INPUT", shape: shapeOf(batches, rows), datatype: "INT32", data }
+  const data = Array<number>(rows * width).fill(input)
+  const tensor = { name: "INPUT", shape: shapeOf(batches, rows, width), datatype: "INT32", data }
   return `{"parameters":{${parameters.join()}},"inputs":[${JSON.stringify(tensor)}]}`
 }
 
@@ -50,7 +60,11 @@ const overHttp =
     )
 
 /** The bytes of a ModelInferRequest. */
-export const inferRequest = ({ id, flags, input, rows = 1, timeout, number }: Step, model: string, batches: boolean) =>
+export const inferRequest = (
+  { id, flags, input, rows = 1, width = 1, timeout, number }: Step,
+  model: string,
+  batches: boolean,
+) =>
   toBinary(
     ModelInferRequestSchema,
     create(ModelInferRequestSchema, {
@@ -69,8 +83,8 @@ export const inferRequest = ({ id, flags, input, rows = 1, timeout, number }: St
           ? {}
           : { sequence_number: { parameterChoice: { case: "int64Param", value: number } } }),
       },
-      inputs: [{ name: "INPUT", datatype: "INT32", shape: shapeOf(batches, rows).map(BigInt) }],
-      rawInputContents: [new Uint8Array(Int32Array.from(Array<number>(rows).fill(input)).buffer)],
+      inputs: [{ name: "INPUT", datatype: "INT32", shape: shapeOf(batches, rows, width).map(BigInt) }],
+      rawInputContents: [new Uint8Array(Int32Array.from(Array<number>(rows * width).fill(input)).buffer)],
     }),
   )
 
@@ -110,40 +124,76 @@ const overGrpc =
 /** Responses arrive in the order of their requests. */
 export const overStream =
   (batches: boolean): Send =>
-  (ports, model, steps) =>
-    new Promise((resolve, reject) => {
-      const client = connect(ports)
-      const answers: Array<Answer> = []
-      const stream = client.makeBidiStreamRequest(
-        "/inference.GRPCInferenceService/ModelStreamInfer",
-        asBuffer,
-        (bytes) => fromBinary(ModelStreamInferResponseSchema, bytes),
-      )
-      stream.on("data", ({ errorMessage, inferResponse }: ReturnType<typeof empty>) =>
-        answers.push(inferResponse === undefined || errorMessage !== "" ? errorMessage : outputOf(inferResponse)),
-      )
-      stream.on("error", reject)
-      stream.on("end", () => {
-        client.close()
-        resolve(answers)
-      })
-      for (const step of steps) stream.write(inferRequest(step, model, batches))
-      stream.end()
+  async (ports, model, steps) => {
+    const client = connect(ports)
+    const answers: Array<Answer> = []
+    let changed = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
+    const stream = client.makeBidiStreamRequest("/inference.GRPCInferenceService/ModelStreamInfer", asBuffer, (bytes) =>
+      fromBinary(ModelStreamInferResponseSchema, bytes),
+    )
+    stream.on("data", ({ errorMessage, inferResponse }: ReturnType<typeof empty>) => {
+      answers.push(inferResponse === undefined || errorMessage !== "" ? errorMessage : outputOf(inferResponse))
+      changed.resolve()
+      changed = Promise.withResolvers()
     })
+    stream.on("error", ended.reject)
+    stream.on("end", ended.resolve)
+    for (const [index, step] of steps.entries()) {
+      while (step.afterAnswers === true && answers.length < index) await Promise.race([changed.promise, ended.promise])
+      stream.write(inferRequest(step, model, batches))
+    }
+    stream.end()
+    await ended.promise
+    client.close()
+    return answers
+  }
 
 const empty = () => create(ModelStreamInferResponseSchema)
+
+const streamName = "gRPC stream"
 
 export const transports = (maxBatchSize: number): ReadonlyArray<readonly [name: string, send: Send]> => [
   ["HTTP", overHttp(maxBatchSize > 0)],
   ["gRPC", overGrpc(maxBatchSize > 0)],
-  ["gRPC stream", overStream(maxBatchSize > 0)],
+  [streamName, overStream(maxBatchSize > 0)],
 ]
 
-/** The transports of a scenario. Steps that do not wait for one another need a stream, which keeps their order. */
-export const transportsOf = ({ hold, oneTransport, maxBatchSize }: Scenario): ReturnType<typeof transports> =>
-  hold === undefined && oneTransport !== true
-    ? transports(maxBatchSize)
-    : [["gRPC stream", overStream(maxBatchSize > 0)]]
+/** Sends each step by a call, which the server has taken before the next call. */
+const inOrder =
+  (send: Send): Send<ObservedPorts> =>
+  async (ports, model, steps) => {
+    const answers: Array<Promise<ReadonlyArray<Answer>>> = []
+    for (const step of steps) {
+      if (step.afterAnswers === true) await Promise.all(answers)
+      const answer = send(ports, model, [step])
+      answers.push(answer)
+      if (answers.length === steps.length) break
+      // A refused step is never among those taken.
+      let isAnswered = false
+      void answer.then(() => (isAnswered = true))
+      while (!isAnswered && (await taken(ports)) < answers.length) await setImmediate()
+    }
+    return (await Promise.all(answers)).flat()
+  }
+
+const takenMetrics = /^nv_inference_(?:pending_request_count|request_success|request_failure)\{.* (\d+)$/gm
+
+/** Requests of all models that wait, or have an answer. */
+const taken = async ({ metrics }: ObservedPorts): Promise<number> => {
+  const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()
+  return Array.from(text.matchAll(takenMetrics), ([, count]) => Number(count)).reduce((sum, count) => sum + count, 0)
+}
+
+/** The transports of a scenario. Calls that do not wait for one another are in the order of the steps. */
+export const transportsOf = ({
+  hold,
+  oneTransport,
+  maxBatchSize,
+}: Scenario): ReadonlyArray<readonly [name: string, send: Send<ObservedPorts>]> =>
+  transports(maxBatchSize)
+    .filter(([name]) => name === streamName || oneTransport !== true)
+    .map(([name, send]) => [name, hold === undefined || name === streamName ? send : inOrder(send)])
 
 /** Executions by their batch sizes. */
 export const sizes = async ({ http }: Ports, model: string): Promise<Readonly<Record<string, number>>> => {

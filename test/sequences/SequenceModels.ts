@@ -10,6 +10,8 @@ const fromFile = 'initial_state { name: "file" data_type: TYPE_INT32 dims: 1 dat
 const fieldsOf = ({ behaviour, controls, initial }: Scenario): string => {
   switch (behaviour) {
     case "flags":
+    case "wide":
+    case "ragged":
       return sequences.startAndReady
     case "ids":
       return sequences.controls(controls?.flag, controls?.id)
@@ -23,9 +25,27 @@ const fieldsOf = ({ behaviour, controls, initial }: Scenario): string => {
 }
 
 export const configOf = (scenario: Scenario): string => {
-  const { fields = "", maxBatchSize, instances = 1, idle = 5_000_000 } = scenario
-  return sequences.config(`${fields} ${fieldsOf(scenario)}`, { maxBatchSize, instances, idle })
+  const { behaviour, fields = "", maxBatchSize, instances = 1, idle = 5_000_000 } = scenario
+  const more = behaviour === "wide" ? wide() : behaviour === "ragged" ? wide("allow_ragged_batch: true") : undefined
+  const options = { maxBatchSize, instances, idle, ...(more !== undefined && { more }) }
+  return sequences.config(`${fields} ${fieldsOf(scenario)}`, options)
 }
+
+/** Tensors of any width. */
+const wide = (input = "") => `
+  input { name: "INPUT" data_type: TYPE_INT32 dims: -1 ${input} }
+  output { name: "OUTPUT" data_type: TYPE_INT32 dims: -1 }`
+
+/** READY * (INPUT + START) for requests of different widths. */
+const ragged = `
+  import { ModelScript } from "@nereid/repository"
+  import { Tensor } from "@nereid/core"
+  export default ModelScript.define({
+    execute: (requests) => requests.map(({ inputs: { INPUT, START }, sequence }) =>
+      sequence.isReady
+        ? { OUTPUT: Tensor.make("INT32", INPUT.shape, INPUT.data.map((value) => value + START.data[0])) }
+        : {}),
+  })`
 
 /** INPUT executions, and OUTPUT is their number. */
 const steps = `
@@ -53,6 +73,10 @@ const modelOf = ({ behaviour, maxBatchSize, controls }: Scenario): Files => {
   switch (behaviour) {
     case "flags":
       return { "m/1/model.onnx": sequences.flags(batches) }
+    case "wide":
+      return { "m/1/model.onnx": sequences.flags(batches, "width") }
+    case "ragged":
+      return { "m/1/model.ts": ragged }
     case "ids":
       return { "m/1/model.onnx": sequences.ids(batches, controls?.flag, controls?.id) }
     case "state":
@@ -73,6 +97,8 @@ export const filesOf = (scenario: Scenario): Files => ({
 const pythonResult = ({ behaviour, controls }: Scenario): string => {
   switch (behaviour) {
     case "flags":
+    case "wide":
+    case "ragged":
       return `get("READY") * (get("INPUT") + get("START"))`
     case "ids": {
       // Flags may be booleans, which numpy does not multiply.
