@@ -98,7 +98,7 @@ const oldest: ReadonlyArray<Scenario> = [
     proves: ["S1.5.release-oldest", "S1.5.backlog-order", "S1.1.oldest-slots-default"],
     fields: "oldest {}",
     hold: [1, 0],
-    steps: [...[a, b, c, d].map((id) => step(id, "SE", Number(id), Number(id)))],
+    steps: [a, b, c, d].map((id) => step(id, "SE", Number(id), Number(id))),
     sizes: { 1: 4 },
   },
   {

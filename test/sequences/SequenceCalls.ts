@@ -170,9 +170,9 @@ const inOrder =
       answers.push(answer)
       if (answers.length === steps.length) break
       // A refused step is never among those taken.
-      let isAnswered = false
-      void answer.then(() => (isAnswered = true))
-      while (!isAnswered && (await taken(ports)) < answers.length) await setImmediate()
+      const answered = new AbortController()
+      void answer.finally(() => answered.abort())
+      while (!answered.signal.aborted && (await taken(ports)) < answers.length) await setImmediate()
     }
     return (await Promise.all(answers)).flat()
   }

@@ -42,7 +42,7 @@ export const start = async (
     }
     const add = (chunk: Buffer) => {
       log = (log + String(chunk)).slice(-16_000_000)
-      if (!log.includes("Started HTTPService")) return
+      if (!log.includes("Started HTTPService") || !log.includes("Started Metrics Service")) return
       clearTimeout(timer)
       resolve()
     }
