@@ -1,5 +1,6 @@
 /**
- * The models for the clients: one for every datatype, the examples, and models that refuse, fail or never answer.
+ * The models for the clients: one for every datatype, the examples, sums of sequences, and models that refuse, fail or
+ * never answer.
  */
 import { Errors, Model, RequestContext, Tensor } from "@nereid/core"
 import { Effect, Layer, Stream } from "effect"
@@ -78,6 +79,14 @@ class Counting extends Model.Service<Counting>()("counting", {
   outputs: { OUT: Tensor.INT32(1) },
 }) {}
 
+/** Sums of sequences. */
+class Sums extends Model.Service<Sums>()("sums", {
+  inputs: { VALUE: Tensor.scalar("INT32") },
+  outputs: { TOTAL: Tensor.scalar("INT32") },
+  maxBatchSize: 8,
+  sequence: { state: { SUM: Tensor.scalar("INT32") } },
+}) {}
+
 const int32 = (shape: readonly [number, 16], data: Int32Array) => Tensor.make("INT32", shape, data)
 
 export const models = [
@@ -92,6 +101,7 @@ export const models = [
   Failing,
   Repeating,
   Counting,
+  Sums,
 ] as const
 
 export const layer = Layer.mergeAll(
@@ -125,6 +135,10 @@ export const layer = Layer.mergeAll(
       return { X }
     }),
   ),
+  Model.sequence(Sums, ({ VALUE }, { state: { SUM } }) => {
+    if (VALUE < 0) throw new Errors.InvalidRequest({ message: `${VALUE} is negative` })
+    return { outputs: { TOTAL: SUM + VALUE }, state: { SUM: SUM + VALUE } }
+  }),
   Model.stream(Counting, ({ IN }) =>
     Stream.fromIterable(IN.data).pipe(
       Stream.mapEffect((number) =>

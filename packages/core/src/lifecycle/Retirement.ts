@@ -26,6 +26,7 @@ export const retire = Effect.fn("Retirement.retire")(function* (
   const models = versions.flatMap(({ running }) => running ?? [])
   const leaving = new Set(models.flatMap(({ calls }) => calls.cycles ?? []))
   for (const version of versions) version.drain()
+  for (const { life } of models) life.retire()
   for (const model of models) model.setSuccessor(successor(model, leaving, find))
   // Models may call each other, so each round waits for all; every round completes at least one.
   const round = Effect.forEach(models, ({ life }) => life.drained, { discard: true })

@@ -170,6 +170,7 @@ export const make = Effect.fnUntraced(function* ({
       activity: scheduler.activity,
       unrecoverable: scheduler.unrecoverable,
       endSequences: scheduler.endSequences,
+      retire: scheduler.retire,
       sequences: scheduler.sequences,
       drained: cached === undefined ? scheduler.drained : Effect.andThen(cached.settled, scheduler.drained),
       keep: scheduler.keep,

@@ -23,6 +23,8 @@ export interface ModelLife {
   readonly unrecoverable: Effect.Effect<Unrecoverable> | undefined
   /** Refuses new sequences. Completes once all others are over; undefined for a model without sequences. */
   readonly endSequences: Effect.Effect<void> | undefined
+  /** No new call reaches the model: its live sequences count as reloaded for callers of its next version. */
+  readonly retire: () => void
   /** Moves sequences to other servers; undefined for a model without sequences here. */
   readonly sequences: SequenceMove | undefined
   /** Completes once every accepted request has been answered. For a model that receives no further ones. */
@@ -50,6 +52,7 @@ export const make = (life: Pick<ModelLife, "isReady" | "pending" | "drained"> & 
   activity: () => Activity.none,
   unrecoverable: undefined,
   endSequences: undefined,
+  retire: constVoid,
   sequences: undefined,
   keep: () => constVoid,
   release: Effect.void,

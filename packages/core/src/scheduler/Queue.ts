@@ -78,6 +78,8 @@ export interface Queue {
   instanceFailed?(instance: Instance): void
   /** Takes no further sequence. Calls `done` once none has a slot or waits for one, perhaps before this returns. */
   endSequences?(done: () => void): void
+  /** No new call reaches the model: further requests of live sequences reach its next version, or none. */
+  retire?(): void
   /** Takes everything out. */
   clear(): Array<QueuedRequest>
 }

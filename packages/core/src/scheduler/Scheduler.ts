@@ -255,6 +255,9 @@ export class Scheduler {
     return Effect.callback((resume) => this.#queue.endSequences?.(() => resume(Effect.void)))
   }
 
+  /** No new call reaches the model. What it has accepted goes on. */
+  readonly retire = (): void => this.#queue.retire?.()
+
   /** Moves sequences to other servers; undefined without sequences. */
   readonly sequences: SequenceMove | undefined
 

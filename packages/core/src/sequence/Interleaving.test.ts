@@ -1,9 +1,9 @@
 /**
- * Any interleaving of sequences gives each the result of running alone, under cancellation, expiry and changes of the
- * instances. Random programs on the test clock.
+ * Any interleaving of sequences gives each the result of running alone, under cancellation, expiry, changes of the
+ * instances and reloads of the model. Random programs on the test clock.
  */
 import { expect, it } from "@effect/vitest"
-import { Effect, Exit, Result } from "effect"
+import { Effect, Exit, Result, Scope } from "effect"
 import { constVoid } from "effect/Function"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
@@ -34,6 +34,8 @@ type Step =
   | { readonly _tag: "cancel"; readonly request: number }
   | { readonly _tag: "wait"; readonly millis: number }
   | { readonly _tag: "instances"; readonly count: number }
+  /** The next version takes all further requests, and this one is stopped: at once, or when it has drained. */
+  | { readonly _tag: "reload"; readonly drains: boolean }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 12, arbitrary: fc.record({ _tag: fc.constant("send" as const), sequence: fc.nat(199) }) },
@@ -44,6 +46,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ _tag: fc.constant("instances" as const), count: fc.integer({ min: 1, max: 4 }) }),
   },
+  { weight: 1, arbitrary: fc.record({ _tag: fc.constant("reload" as const), drains: fc.boolean() }) },
 )
 
 const program = fc.record({
@@ -62,6 +65,8 @@ interface Sent {
   cancel: Cancel
   outcome: Result.Result<Response, InferenceError> | undefined
   isCancelled: boolean
+  /** Whether a reload has ended its sequence before. */
+  readonly isReloaded: boolean
 }
 
 const noOutputs: Response = { outputs: [], parameters: noParameters }
@@ -91,34 +96,60 @@ const execute = Effect.fnUntraced(function* ({ strategy, sequences, length, step
     const outcomes = batch.requests.map(() => Result.succeed(noOutputs))
     settle(Exit.succeed({ outcomes, inputDuration: 0, outputDuration: 0 }))
   }
-  const all = Array.from({ length: 4 }, (_, index) => instance(index))
-  const made: { queue?: SequenceQueue } = {}
-  const scheduler = yield* Scheduler.make({
-    model: "m",
-    instances: all.slice(0, 2),
-    statistics: new ModelStatistics(),
-    groupKey: () => "",
-    batchOf: Batch.make,
-    bisects: false,
-    maxBatchSize: 3,
-    preferredBatchSizes: [],
-    maxQueueDelay: 0,
-    maxQueueSize: 10_000,
-    groupOrder: "independent",
-    makeQueue: ({ instances, refuse, makeDefault, warn }) =>
-      (made.queue = new SequenceQueue({
-        model: "m",
-        sequencing: sequencing({ strategy, maxIdle: 1e9 }),
-        instances,
-        maxQueueSize: 10_000,
-        batches: true,
-        ended: new EndedSequences(100),
-        groupKey: () => "",
-        emptyRow: EmptyRow.make,
-        makeQueue: makeDefault,
-        refuse,
-        warn,
-      })),
+  const ended = new EndedSequences(1000)
+  const queues: Array<SequenceQueue> = []
+  const load = Effect.fnUntraced(function* () {
+    const instances = Array.from({ length: 4 }, (_, index) => instance(index))
+    const scope = yield* Scope.fork(yield* Scope.Scope)
+    const scheduler = yield* Scope.provide(makeScheduler(instances.slice(0, 2)), scope)
+    return { instances, scope, scheduler }
+  })
+  const makeScheduler = (instances: ReadonlyArray<Instance>) =>
+    Scheduler.make({
+      model: "m",
+      instances,
+      statistics: new ModelStatistics(),
+      groupKey: () => "",
+      batchOf: Batch.make,
+      bisects: false,
+      maxBatchSize: 3,
+      preferredBatchSizes: [],
+      maxQueueDelay: 0,
+      maxQueueSize: 10_000,
+      groupOrder: "independent",
+      makeQueue: ({ instances, refuse, makeDefault, warn }) => {
+        const queue = new SequenceQueue({
+          model: "m",
+          sequencing: sequencing({ strategy, maxIdle: 1e9 }),
+          instances,
+          maxQueueSize: 10_000,
+          batches: true,
+          ended,
+          groupKey: () => "",
+          emptyRow: EmptyRow.make,
+          makeQueue: makeDefault,
+          refuse,
+          warn,
+        })
+        queues.push(queue)
+        return queue
+      },
+    })
+  let version = yield* load()
+  /** Ids of sequences that a reload has ended, until their next START. */
+  const reloaded = new Set<number>()
+  const reload = Effect.fnUntraced(function* (drains: boolean) {
+    const { scheduler, scope } = version
+    for (const sequence of progress.keys()) {
+      const parameters = { sequence_id: BigInt(sequence + 1) }
+      const request: Request = { id: "", inputs: [], rows: 1, parameters, deadline: undefined }
+      if (queues.at(-1)?.refusal(request) === undefined) reloaded.add(sequence)
+    }
+    version = yield* load()
+    // As in Retirement.ts.
+    scheduler.retire()
+    const stop = Scope.close(scope, Exit.void)
+    yield* Effect.forkChild(drains ? Effect.andThen(scheduler.drained, stop) : stop, { startImmediately: true })
   })
   const sent: Array<Sent> = []
   const progress = new Map<number, { readonly run: number; readonly next: number }>()
@@ -137,8 +168,17 @@ const execute = Effect.fnUntraced(function* ({ strategy, sequences, length, step
       deadline: undefined,
     }
     progress.set(sequence, next === length - 1 ? { run: run + 1, next: 0 } : { run, next: next + 1 })
-    const entry: Sent = { run: name, index: next, cancel: constVoid, outcome: undefined, isCancelled: false }
-    entry.cancel = scheduler.submit(request, (outcome) => {
+    if (next === 0) reloaded.delete(sequence)
+    const isReloaded = reloaded.has(sequence)
+    const entry: Sent = {
+      run: name,
+      index: next,
+      cancel: constVoid,
+      outcome: undefined,
+      isCancelled: false,
+      isReloaded,
+    }
+    entry.cancel = version.scheduler.submit(request, (outcome) => {
       expect(entry.outcome).toBeUndefined()
       entry.outcome = outcome
     })
@@ -165,7 +205,10 @@ const execute = Effect.fnUntraced(function* ({ strategy, sequences, length, step
         yield* TestClock.adjust(each.millis)
         break
       case "instances":
-        yield* Effect.forkChild(scheduler.replaceInstances(all.slice(4 - each.count)))
+        yield* Effect.forkChild(version.scheduler.replaceInstances(version.instances.slice(4 - each.count)))
+        break
+      case "reload":
+        yield* reload(each.drains)
         break
     }
     if (each._tag !== "send") yield* TestClock.adjust(0)
@@ -175,7 +218,7 @@ const execute = Effect.fnUntraced(function* ({ strategy, sequences, length, step
     for (const batch of executing.splice(0)) complete(batch)
     yield* TestClock.adjust(executing.length === 0 ? 300 : 0)
   }
-  return { sent, seen, queue: made.queue }
+  return { sent, seen, queues }
 })
 
 const isOpen = ({ outcome, isCancelled }: Sent) => outcome === undefined && !isCancelled
@@ -187,11 +230,15 @@ it.effect(
       fc.assert(
         fc.asyncProperty(program, async (random) => {
           const result = await Effect.runPromise(Effect.scoped(execute(random)).pipe(Effect.provide(TestClock.layer())))
-          const { sent, seen, queue } = result
+          const { sent, seen, queues } = result
           expect(sent.filter(isOpen)).toEqual([])
-          expect(queue?.size).toBe(0)
+          expect(queues.map(({ size }) => size)).toEqual(queues.map(() => 0))
           const disturbed = new Set(sent.flatMap(({ run, isCancelled }) => (isCancelled ? [run] : [])))
-          for (const { run, index, outcome } of sent) {
+          for (const { run, index, outcome, isReloaded } of sent) {
+            if (isReloaded) {
+              expect(outcome).toMatchObject({ failure: { _tag: "SequenceNotFound", reason: "reloaded" } })
+              continue
+            }
             if (outcome === undefined || Result.isFailure(outcome)) continue
             const own = `${run}.${index}`
             const states = seen.get(own) ?? []

@@ -36,6 +36,7 @@ export class LiveSequences {
   #onEmpty: (() => void) | undefined
   /** The last id that was given to a request without one. */
   #lastId = 0n
+  #isRetired = false
   /** The latest time that the queue knows. */
   now = 0
 
@@ -132,7 +133,8 @@ export class LiveSequences {
     // A request of END may leave before its execution.
     if (run.end === undefined || (run.end === "ended" && end !== "ended")) {
       const idleMillis = end === "expired" ? sequencing.maxIdle / 1e6 : undefined
-      ended.add(run.id, { reason: end, idleMillis })
+      // The id may be that of a sequence of the next version by now.
+      if (!this.#isRetired) ended.add(run.id, { reason: end, idleMillis })
       run.end = end
     }
     if (this.#runs.get(run.id) === run) this.#runs.delete(run.id)
@@ -177,6 +179,12 @@ export class LiveSequences {
   /** New sequences have slots of these instances only. Sequences of the others keep theirs to their end. */
   replaceInstances(instances: ReadonlyArray<Instance | undefined>): void {
     for (const lane of this.lanes.replace(instances)) this.#promote(lane)
+  }
+
+  /** Remembers the end of all sequences, which go on only for the requests that the queue has. */
+  retire(): void {
+    this.#isRetired = true
+    for (const id of this.#runs.keys()) this.#options.ended.add(id, { reason: "stopped", idleMillis: undefined })
   }
 
   /** Whether no further sequence is taken. */

@@ -219,6 +219,10 @@ export class SequenceQueue implements Queue, TimedQueue {
     this.#live.stop(done)
   }
 
+  retire(): void {
+    this.#live.retire()
+  }
+
   /** Ends the sequences of an instance that will never execute them. */
   instanceFailed(instance: Instance): void {
     const lane = this.#live.lanes.of(instance)
