@@ -55,14 +55,14 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
   ],
   [
     "requests and streams that are refused for a violation of the protocol",
-    "http2/src/connection/Connection.ts",
+    "http2/src/connection/FloodBudget.ts",
     /errorCost = (.*)/,
   ],
   ["bytes of a header block, encoded", "http2/src/connection/PendingBlock.ts", /maxBlockSize = (.*)/],
   ["CONTINUATION frames of a header block", "http2/src/connection/PendingBlock.ts", /maxContinuations = (.*)/],
   [
     "header fields of a request, as SETTINGS_MAX_HEADER_LIST_SIZE counts them",
-    "http2/src/connection/Connection.ts",
+    "http2/src/connection/HeaderFrames.ts",
     /maxHeaderListSize = (.*)/,
   ],
   ["frame that a client sends", "http2/src/frame/Frame.ts", /frameSize: ([\d_]+)/],
@@ -75,7 +75,7 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
   ["replies to frames behind these bytes", "http2/src/socket/SocketConnection.ts", /maxBehind = (.*)/],
   [
     "bytes of requests whose calls do not read, per connection",
-    "http2/src/connection/Connection.ts",
+    "http2/src/connection/ReceiveWindows.ts",
     /maxHeldBytes = (.*)/,
   ],
   ["request that a client does not end after its response", "server/src/grpc/HalfOpen.ts", /lingerMillis = (.*)/],

@@ -328,7 +328,7 @@ describe("a client", () => {
     open(peer)
     peer.connection.open(peer.recorder.handler(3), requestTemplate, [], true)
     peer.receive(Frame.goaway(1, 0, "bye"))
-    expect(peer.recorder.events).toEqual([`3 close ${ErrorCode.REFUSED_STREAM}`, "goaway 0 bye"])
+    expect(peer.recorder.events).toEqual(["goaway 0 bye", `3 close ${ErrorCode.REFUSED_STREAM}`])
     expect(peer.connection.hasRoom).toBe(false)
     peer.receive(Frame.reset(1, ErrorCode.CANCEL))
     expect(peer.recorder.finished).toEqual({ error: undefined })
@@ -342,6 +342,7 @@ const echo = (sizes: ReadonlyArray<number>, windows: Pick<ConnectionOptions, "st
   const events = (onStream: ConnectionEvents["onStream"]): ConnectionEvents => ({
     onStream,
     onOpen: () => {},
+    onSettings: () => {},
     onPing: () => {},
     onPingAcknowledged: () => {},
     onGoaway: () => {},

@@ -5,6 +5,7 @@
  * The limit is a burst with a rate. Frames that carry a request or data allow further ones, because clients send some
  * window updates and pings for each of them.
  */
+import { ConnectionError, ErrorCode } from "../frame/ErrorCode.ts"
 
 /** Such frames that a connection may always send at once. */
 export const burst = 20_000
@@ -15,12 +16,17 @@ export const perSecond = 1_000
 /** Such frames that a frame with data or a header block allows. */
 export const perUsefulFrame = 4
 
+/** Cost of an error, in such frames. */
+export const errorCost = 10
+
 export class FloodBudget {
+  /** Monotonic time in milliseconds. */
+  now: number
   #remaining = burst
   #refilledAt: number
 
-  /** `now`: monotonic time in milliseconds. */
   constructor(now: number) {
+    this.now = now
     this.#refilledAt = now
   }
 
@@ -29,12 +35,17 @@ export class FloodBudget {
     if (this.#remaining < burst) this.#remaining = Math.min(burst, this.#remaining + perUsefulFrame)
   }
 
-  /** Frames that cause work were received. Returns false if there were too many. */
-  spend(frames: number, now: number): boolean {
+  /**
+   * Frames that cause work were received.
+   * @throws ConnectionError if there were too many
+   */
+  spend(frames: number): void {
     this.#remaining -= frames
-    if (this.#remaining >= 0) return true
-    this.#remaining = Math.min(burst, this.#remaining + Math.max(0, (now - this.#refilledAt) / 1000) * perSecond)
-    this.#refilledAt = now
-    return this.#remaining >= 0
+    if (this.#remaining >= 0) return
+    const seconds = Math.max(0, (this.now - this.#refilledAt) / 1000)
+    this.#remaining = Math.min(burst, this.#remaining + seconds * perSecond)
+    this.#refilledAt = this.now
+    if (this.#remaining >= 0) return
+    throw new ConnectionError(ErrorCode.ENHANCE_YOUR_CALM, "too many frames without data")
   }
 }

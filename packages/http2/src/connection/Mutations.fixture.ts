@@ -44,6 +44,7 @@ const quiet: Omit<ConnectionEvents, "onStream"> = {
   onOpen: ignore,
   onPing: ignore,
   onPingAcknowledged: ignore,
+  onSettings: ignore,
   onGoaway: ignore,
   onStreamClosed: ignore,
   onHeld: ignore,

@@ -80,6 +80,7 @@ export class Lonely {
         onOpen: () => {},
         onPing: () => (recorder.pings += 1),
         onPingAcknowledged: () => recorder.events.push("acknowledged"),
+        onSettings: () => recorder.events.push("settings"),
         onGoaway: (code, reason) => recorder.events.push(`goaway ${code} ${reason}`),
         onStreamClosed: () => {},
         onHeld: (bytes) => (recorder.held += bytes),

@@ -24,6 +24,7 @@ const quiet: SocketEvents = {
   onOpen: ignore,
   onPing: ignore,
   onPingAcknowledged: ignore,
+  onSettings: ignore,
   onGoaway: ignore,
   onStreamClosed: ignore,
   onHeld: ignore,

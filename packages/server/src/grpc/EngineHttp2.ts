@@ -69,6 +69,7 @@ const open = (socket: Socket, options: Http2Options): EngineSession => {
       request(own, session, inFlight, stream, headers, isLast, handler, limits.sendTimeout.milliseconds)
     },
     onOpen: () => session.opened(),
+    onSettings: constVoid,
     onPing: () => session.pinged(),
     onPingAcknowledged: () => session.acknowledged(),
     onGoaway: constVoid,
