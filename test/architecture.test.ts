@@ -38,7 +38,7 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   server: ["core", "protocol", "dashboard", "http2"],
   client: ["core", "protocol"],
   cluster: ["core", "client"],
-  bench: ["core", "protocol"],
+  bench: ["core", "protocol", "http2"],
   "create-nereid": [],
   cli: ["core", "protocol", "onnx", "python", "repository", "server", "client", "bench", "create-nereid"],
 }
@@ -102,7 +102,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
     ".",
   ],
   dashboard: ["live", "."],
-  http2: ["frame", "hpack", "header", "connection", "socket"],
+  http2: ["frame", "hpack", "header", "connection", "socket", "client"],
   onnx: ["file", "."],
   python: ["wire", "environment", "process", "."],
   client: ["channel", "grpc", "http", "replicas", "remote", "inspection", "."],

@@ -1,8 +1,7 @@
 /** Unary gRPC calls for information about the server, before and after a load. The load itself uses other modules. */
 import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
 import type { Address } from "../target/Address.ts"
-import type { Headers } from "../http2/HeaderReader.ts"
-import { Http2Connection } from "../http2/Http2Connection.ts"
+import { type Headers, Http2Connection } from "../http2/Http2Connection.ts"
 import * as GrpcRequest from "./GrpcRequest.ts"
 import * as ReplyProblem from "./ReplyProblem.ts"
 
@@ -44,7 +43,7 @@ export class GrpcClient {
     connection.request(
       {
         onHeaders: (headers, last) => {
-          const status = headers.get("grpc-status")
+          const status = ReplyProblem.text(headers["grpc-status"])
           const wrong = head === undefined && status === undefined ? ReplyProblem.ofHead(headers) : undefined
           head ??= headers
           const problem = wrong ?? (last ? ReplyProblem.ofTrailers(headers) : undefined)

@@ -1,7 +1,7 @@
 /** Unary calls whose callers give up, against a scripted server and node:http2. */
 import { expect, it } from "vitest"
 import { CallDeadline, type Overload } from "../target/Load.ts"
-import { Flag, Setting, Type } from "../http2/Frame.ts"
+import { Flag, Setting, Type } from "@nereid/http2/internal/frame/Frame"
 import { headers, ScriptedServer } from "../http2/ScriptedServer.fixture.ts"
 import { serveHttp2 } from "./GrpcServer.fixture.ts"
 import * as GrpcUnary from "./GrpcUnary.ts"
@@ -49,7 +49,7 @@ it("a call that is given up is reset, and one that has not begun is never sent",
   await server.received(() => began().length === 2)
   expect(server.frames.filter(({ type }) => type === Type.RST_STREAM).map(({ stream }) => stream)).toEqual([1])
   // The last one, on the next stream: the second was never sent.
-  server.write(headers(1, [[":status", "200"]], true), headers(3, [[":status", "503"]], true))
+  server.write(headers(1, [":status", "200"], true), headers(3, [":status", "503"], true))
   await expect.poll(() => replies).toEqual([2])
   connection.close()
 })

@@ -7,8 +7,8 @@ import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
 import type { Address } from "../target/Address.ts"
 import { RoundRobin } from "../target/RoundRobin.ts"
-import type { Headers } from "../http2/HeaderReader.ts"
-import { Http2Connection, type Http2Stream } from "../http2/Http2Connection.ts"
+import type { ClientStream } from "@nereid/http2/internal/client/ClientConnection"
+import { type Headers, Http2Connection } from "../http2/Http2Connection.ts"
 import type { Connection, Replies, Target } from "../target/Load.ts"
 import * as ReplyLength from "../target/ReplyLength.ts"
 import * as GrpcRequest from "./GrpcRequest.ts"
@@ -88,7 +88,7 @@ class StreamConnection implements Connection {
   readonly #turns: RoundRobin<Prepared>
   readonly #options: StreamOptions
   readonly #replies: Replies
-  readonly #stream: Http2Stream
+  readonly #stream: ClientStream | undefined
   readonly #reader = new ResponseMessageReader<Buffer>(Infinity, Buffer.allocUnsafe, beginning)
   /** Requests in flight by id, in the order of sending. */
   readonly #waiting = new Map<number, Waiting>()
@@ -128,7 +128,7 @@ class StreamConnection implements Connection {
       bytes[index] = 0x30 + left - next * 10
       left = next
     }
-    this.#http2.write(this.#stream, rest.length === 0 ? [bytes] : [bytes, rest], false)
+    this.#stream?.write(rest.length === 0 ? [bytes] : [bytes, rest], false)
   }
 
   close(): void {

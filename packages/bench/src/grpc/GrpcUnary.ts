@@ -6,9 +6,13 @@ import { isWhole, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
 import type { Address } from "../target/Address.ts"
 import { RoundRobin } from "../target/RoundRobin.ts"
-import type { Headers } from "../http2/HeaderReader.ts"
-import type { HeaderFields } from "../http2/HeaderWriter.ts"
-import { Http2Connection, type Http2StreamHandler, refused } from "../http2/Http2Connection.ts"
+import {
+  type FieldList,
+  type Headers,
+  Http2Connection,
+  type Http2StreamHandler,
+  refused,
+} from "../http2/Http2Connection.ts"
 import type { CallDeadline, Connection, Overload, Replies, Target } from "../target/Load.ts"
 import * as ReplyLength from "../target/ReplyLength.ts"
 import * as GrpcRequest from "./GrpcRequest.ts"
@@ -77,7 +81,7 @@ class UnaryConnection implements Connection {
     const reply = new UnaryReply(startedAt, replyLength, this.#heads, this.#replies, deadline)
     if (deadline === undefined) return void this.#http2.request(reply, body, true)
     const stream = this.#http2.request(reply, body, true, undefined, timeoutFields(deadline.told))
-    deadline.cancel = () => this.#http2.cancel(stream)
+    deadline.cancel = () => stream?.cancel()
   }
 
   close(): void {
@@ -85,8 +89,8 @@ class UnaryConnection implements Connection {
   }
 }
 
-const timeoutFields = (milliseconds: number | undefined): HeaderFields | undefined =>
-  milliseconds === undefined ? undefined : [["grpc-timeout", `${milliseconds}m`]]
+const timeoutFields = (milliseconds: number | undefined): FieldList | undefined =>
+  milliseconds === undefined ? undefined : ["grpc-timeout", `${milliseconds}m`]
 
 class UnaryReply implements Http2StreamHandler {
   readonly #startedAt: number

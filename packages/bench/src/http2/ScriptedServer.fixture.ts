@@ -2,11 +2,10 @@
 import { once } from "node:events"
 import { type AddressInfo, createServer, type Socket } from "node:net"
 import { onTestFinished } from "vitest"
-import { encode, Flag, settings, Type } from "./Frame.ts"
-import { FrameReader } from "./FrameReader.ts"
-import { type HeaderFields, HeaderWriter } from "./HeaderWriter.ts"
-
-const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+import { encode, Flag, preface, settings, Type } from "@nereid/http2/internal/frame/Frame"
+import { FrameReader } from "@nereid/http2/internal/frame/FrameReader"
+import { HeaderEncoder } from "@nereid/http2/internal/hpack/HeaderEncoder"
+import type { FieldList } from "./Http2Connection.ts"
 
 export interface Received {
   readonly type: number
@@ -40,8 +39,10 @@ export class ScriptedServer {
         server.#received.resolve()
         server.#received = Promise.withResolvers()
       }
+      let frame = { flags: 0, stream: 0 }
       const reader = new FrameReader({
-        onData: (stream, part, _, last) => note(Type.DATA, last ? Flag.END_STREAM : 0, stream, part),
+        onDataHead: (stream, flags) => (frame = { flags, stream }),
+        onDataPart: (part, isLast) => note(Type.DATA, isLast ? frame.flags : 0, frame.stream, part),
         onFrame: note,
       })
       let rest = Buffer.alloc(0)
@@ -75,11 +76,11 @@ export class ScriptedServer {
   }
 }
 
-export const headers = (stream: number, fields: HeaderFields, last = false): Buffer =>
+export const headers = (stream: number, fields: FieldList, last = false): Buffer =>
   encode(Type.HEADERS, Flag.END_HEADERS | (last ? Flag.END_STREAM : 0), stream, block(fields))
 
 export const data = (stream: number, text: string, last = false): Buffer =>
   encode(Type.DATA, last ? Flag.END_STREAM : 0, stream, Buffer.from(text))
 
 /** A header block that any connection can read at any time. */
-export const block = (fields: HeaderFields): Buffer => new HeaderWriter([]).block(fields)
+export const block = (fields: FieldList): Buffer => Buffer.from(new HeaderEncoder().encode(undefined, fields))

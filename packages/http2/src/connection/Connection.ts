@@ -65,6 +65,7 @@ export class Connection {
   readonly #receiver: Receiver
   #isReceiving = false
   #isOver = false
+  #error: ConnectionError | undefined
 
   constructor(options: ConnectionOptions, events: ConnectionEvents) {
     this.#options = options
@@ -100,6 +101,11 @@ export class Connection {
 
   get isOver(): boolean {
     return this.#isOver
+  }
+
+  /** The error that has ended the connection, already when its streams close. */
+  get error(): ConnectionError | undefined {
+    return this.#error
   }
 
   /** Whether GOAWAY was sent or received. */
@@ -156,7 +162,7 @@ export class Connection {
   }
 
   /** For a client: opens a stream. There must be room. */
-  open(handler: StreamHandler, template: HeaderTemplate, fields: FieldList, isLast: boolean): Stream {
+  open(handler: StreamHandler, template: HeaderTemplate | undefined, fields: FieldList, isLast: boolean): Stream {
     const streams = this.#streams
     const stream = streams.open(streams.nextId)
     streams.nextId += 2
@@ -248,6 +254,7 @@ export class Connection {
 
   #finish(error: ConnectionError | undefined): void {
     this.#isOver = true
+    this.#error = error
     this.#receiver.stop()
     this.#windows.stop()
     for (const stream of this.#streams.all()) this.#streams.close(stream, error?.code ?? ErrorCode.CANCEL)

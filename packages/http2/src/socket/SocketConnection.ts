@@ -66,6 +66,12 @@ export class SocketConnection {
     socket.resume()
   }
 
+  /** Ends all streams, and the socket once what was sent before is written. */
+  close(): void {
+    this.connection.drain("")
+    this.connection.lost()
+  }
+
   /** Ends all streams. The client learns which were processed, if the socket takes it at once. */
   destroy(): void {
     this.connection.drain("")
