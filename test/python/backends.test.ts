@@ -1,8 +1,12 @@
 /** Backends in Python: one `model.py` in the backend directory runs all models that name its folder. */
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { repository } from "../fixtures/repository.ts"
 import { python } from "../fixtures/python.ts"
+import { nereidWith } from "../Program.ts"
 import { code, scoped, serve, text } from "./PythonRepository.ts"
 
 /** A backend directory with the backend `shared`. */
@@ -53,6 +57,46 @@ describe.skipIf(python === undefined)("backends in Python", () => {
     models.write("m/config.pbtxt", `backend: "shared" ${environment}`)
     const { index } = await serve(models, { python: { backendDirectory: directory.path } })
     expect((await index())[0]?.reason).toContain(join(models.path, "m/absent"))
+  })
+
+  it("the environment packed beside a backend runs its models, unless a model names another one", async () => {
+    const [directory, models] = [await backends(), await scoped(repository)]
+    const cache = mkdtempSync(join(tmpdir(), "nereid-cache-"))
+    const before = process.env["XDG_CACHE_HOME"]
+    process.env["XDG_CACHE_HOME"] = cache
+    onTestFinished(() => {
+      if (before === undefined) delete process.env["XDG_CACHE_HOME"]
+      else process.env["XDG_CACHE_HOME"] = before
+      rmSync(cache, { recursive: true })
+    })
+    const environments = await scoped(repository)
+    environments.write("packed/bin/activate", "")
+    environments.write("packed/bin/python3", `#!/bin/sh\nexec '${python}' "$@"\n`)
+    const packed = join(environments.path, "packed")
+    execFileSync("chmod", ["+x", join(packed, "bin/python3")])
+    const archive = join(directory.path, "shared/pb_exec_env_model.py.tar.gz")
+    execFileSync("tar", ["-czf", archive, "-C", packed, "."])
+    models.write("packed/config.pbtxt", 'backend: "shared"')
+    models.write("packed/1/weights.bin", "")
+    const named = `parameters { key: "EXECUTION_ENV_PATH" value { string_value: "${packed}" } }`
+    models.write("named/config.pbtxt", `backend: "shared" ${named}`)
+    models.write("named/1/weights.bin", "")
+    const { infer, log } = await serve(models, { python: { backendDirectory: directory.path } })
+    const environmentOf = async (model: string) =>
+      JSON.parse(String((await infer(model, [text("IN", "")])).outputs?.[0]?.data[0])).environment
+    expect(await environmentOf("packed")).toContain(join(cache, "nereid/python"))
+    expect(await environmentOf("named")).toBe(packed)
+    expect(log()).toContain(`Using Python execution env ${archive}`)
+
+    const flags = [`--model-repository=${models.path}`, `--backend-directory=${directory.path}`]
+    const { output } = await nereidWith({ XDG_CACHE_HOME: cache }, "check", "--json", ...flags).ended
+    const { findings } = JSON.parse(output) as { readonly findings: ReadonlyArray<{ readonly name: string }> }
+    expect(findings.filter(({ name }) => name === "Python")).toMatchObject([
+      { status: "ok", details: { origin: `python: ${packed}`, models: ["named"] } },
+      { status: "ok", details: { origin: `python: ${archive}`, models: ["packed"] } },
+    ])
+    const without = await nereidWith({}, "check", "--json", `--model-repository=${models.path}`).ended
+    expect(without.output).toContain("no models in Python in")
   })
 
   it("a changed file of the backend is loaded by the next load", async () => {

@@ -18,8 +18,14 @@ export const check = Command.make(
       },
       Result.succeed,
     ),
+    backendDirectory: FlagKind.text(
+      "backend-directory",
+      "path",
+      "Directory of backends in Python, as for nereid serve: models of the repositories may name them",
+    ),
   },
-  ({ json, repositories }) => Effect.promise(() => CheckReport.print(packageJson, json, repositories)),
+  ({ json, repositories, backendDirectory }) =>
+    Effect.promise(() => CheckReport.print(packageJson, json, { repositories, backendDirectory })),
 ).pipe(
   Command.withDescription(
     "Check that this machine can run a server: Node, ONNX Runtime, Python, free ports, and a test model over HTTP and gRPC",

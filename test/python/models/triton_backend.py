@@ -1,6 +1,7 @@
 """The code of a backend, which serves several models: answers where it was called from, and what it can import."""
 
 import json
+import os
 import sys
 
 import backend_part
@@ -25,6 +26,7 @@ class TritonPythonModel:
         seen["file"] = __file__
         seen["part"] = backend_part.NAME
         seen["python"] = sys.prefix
+        seen["environment"] = os.environ.get("VIRTUAL_ENV")
         seen["runtime"] = json.loads(self.args["model_config"])["runtime"]
         answer = np.array([json.dumps(seen)], dtype=np.object_)
         return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", answer)]) for _ in requests]

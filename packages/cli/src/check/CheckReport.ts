@@ -11,9 +11,9 @@ interface Manifest {
 export const print = async (
   { version, engines }: Manifest,
   json: boolean,
-  repositories: ReadonlyArray<string> = [],
+  models?: Checks.CheckedModels,
 ): Promise<void> => {
-  const report = Finding.report(version, await Checks.all(engines.node, repositories))
+  const report = Finding.report(version, await Checks.all(engines.node, models))
   console.log(json ? JSON.stringify(report, null, 2) : Finding.text(report))
   if (report.ok) return
   process.exitCode = 1

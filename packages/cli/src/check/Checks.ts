@@ -13,13 +13,18 @@ const timeout = 20_000
 /** Default ports of `nereid serve`, by flag. */
 const ports = { "http-port": 8000, "grpc-port": 8001, "metrics-port": 8002 }
 
-/**
- * `neededNode` is a range as in `engines` of a package; `repositories` are directories whose models are checked. Never
- * rejects.
- */
+/** The models that are checked. */
+export interface CheckedModels {
+  /** Directories of model repositories. */
+  readonly repositories: ReadonlyArray<string>
+  /** Directory of backends in Python; undefined without one. */
+  readonly backendDirectory: string | undefined
+}
+
+/** `neededNode` is a range as in `engines` of a package. Never rejects. */
 export const all = async (
   neededNode: string,
-  repositories: ReadonlyArray<string> = [],
+  models: CheckedModels = { repositories: [], backendDirectory: undefined },
 ): Promise<ReadonlyArray<Finding>> => {
   const { version } = process
   const supported = isSupported(version.slice(1), neededNode)
@@ -28,12 +33,12 @@ export const all = async (
     Machine.machine(),
     ...(await attempt("ports", async () => [await Machine.ports(ports)])),
     ...(await attempt("ONNX Runtime", async () => [await Machine.onnxRuntime()])),
-    ...(supported ? await attempt("Python", () => python(repositories)) : []),
+    ...(supported ? await attempt("Python", () => python(models)) : []),
     ...(supported ? await attempt("server", server) : [untried]),
   ]
 }
 
-const python = async (repositories: ReadonlyArray<string>) => (await import("./PythonCheck.ts")).check(repositories)
+const python = async (models: CheckedModels) => (await import("./PythonCheck.ts")).check(models)
 
 const server = async () => (await import("./Loopback.ts")).check(timeout / 2)
 

@@ -2,14 +2,20 @@
 import { Effect, Result } from "effect"
 import * as Interpreter from "@nereid/python/internal/environment/Interpreter"
 import * as PythonModels from "@nereid/repository/internal/python/PythonModels"
+import type { CheckedModels } from "./Checks.ts"
 import type { Finding } from "./Finding.ts"
 
 const name = "Python"
 
 /** Without directories, a missing Python is a note: only models in Python need it. */
-export const check = async (directories: ReadonlyArray<string>): Promise<ReadonlyArray<Finding>> => {
+export const check = async ({
+  repositories: directories,
+  backendDirectory,
+}: CheckedModels): Promise<ReadonlyArray<Finding>> => {
   if (directories.length === 0) return [await one(undefined, [], "note")]
-  const read = await Effect.runPromise(Effect.result(Effect.forEach(directories, PythonModels.read)))
+  const read = await Effect.runPromise(
+    Effect.result(Effect.forEach(directories, (directory) => PythonModels.read(directory, backendDirectory))),
+  )
   if (Result.isFailure(read)) return [{ name, status: "failed", message: read.failure.message }]
   const models = read.success.flat()
   if (models.length === 0) {

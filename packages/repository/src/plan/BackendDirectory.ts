@@ -2,7 +2,7 @@
 import * as Files from "@nereid/onnx/internal/file/Files"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import { Effect } from "effect"
-import { dirname, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import * as PythonBackend from "../config/PythonBackend.ts"
 import { invalid, type LoadFailure, refuse } from "../directory/LoadFailure.ts"
 import * as ModelDirectory from "../directory/ModelDirectory.ts"
@@ -39,6 +39,15 @@ export const check = Effect.fnUntraced(function* (
   const reason = file === undefined ? ": the server has no backend directory" : `, searched: '${file}'`
   return yield* invalid(missing + reason)
 })
+
+/**
+ * The archive of the Python environment that lies beside the file of a backend, packed by conda-pack; undefined if there
+ * is none. A model may name another one.
+ */
+export const environmentOf = (file: string): Effect.Effect<string | undefined> => {
+  const archive = join(dirname(file), `pb_exec_env_${PythonBackend.runtime}.tar.gz`)
+  return Effect.map(isFile(archive), (isThere) => (isThere ? archive : undefined))
+}
 
 const isFile = (path: string): Effect.Effect<boolean> =>
   Files.kind(path).pipe(

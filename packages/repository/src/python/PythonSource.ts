@@ -6,6 +6,8 @@ import type { ProcessOptions } from "@nereid/python/internal/process/ProcessOpti
 import * as Files from "@nereid/onnx/internal/file/Files"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import { failure, invalid, type LoadFailure } from "../directory/LoadFailure.ts"
+import * as PythonBackend from "../config/PythonBackend.ts"
+import * as BackendDirectory from "../plan/BackendDirectory.ts"
 import type { VersionFiles } from "../plan/VersionPlan.ts"
 import * as PythonParameters from "./PythonParameters.ts"
 import type { PythonOptions } from "../plan/PythonServer.ts"
@@ -40,12 +42,10 @@ export const make = Effect.fn("PythonSource.make")(function* (
   )
   if (kind !== "file") return yield* failure(notFound(file))
   const parameters = yield* Effect.mapError(Effect.fromResult(PythonParameters.make(config, path)), invalid)
-  const interpreter = yield* Effect.mapError(Interpreter.find(parameters.environment), ({ message }) =>
-    failure(message),
-  )
-  if (parameters.environment !== undefined) {
-    yield* Effect.logInfo(`Using Python execution env ${parameters.environment}`)
-  }
+  const shared = PythonBackend.isShared(config) ? yield* BackendDirectory.environmentOf(file) : undefined
+  const environment = parameters.environment ?? shared
+  const interpreter = yield* Effect.mapError(Interpreter.find(environment), ({ message }) => failure(message))
+  if (environment !== undefined) yield* Effect.logInfo(`Using Python execution env ${environment}`)
   return {
     model: name,
     source: { file, functionName: undefined, versionDirectory: folder, modelDirectory: path },
