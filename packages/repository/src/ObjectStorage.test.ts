@@ -1,6 +1,6 @@
 /** Repositories in object storage, through a real socket: loads, changes, faults, and starts without the store. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Logger, Scope } from "effect"
+import { Effect, Exit, Fiber, Logger, Scope } from "effect"
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { plus, repository } from "../../../test/fixtures/repository.ts"
@@ -111,6 +111,36 @@ describe("a load", () => {
         "1000-1999",
         "2000-2499",
       ])
+    }),
+  )
+
+  it.live("tells in the index how far its download is", () =>
+    Effect.gen(function* () {
+      const { store, serve } = yield* fixture
+      store.put("m/1/model.onnx", plus(7))
+      store.put("m/large.bin", new Uint8Array(4000))
+      const waiting = Promise.withResolvers<void>()
+      const asked = Promise.withResolvers<void>()
+      store.fault = (request, response) => {
+        if (request.url?.includes("large.bin") !== true || request.headers.range !== "bytes=3000-3999") return false
+        response.writeHead(206, { "content-range": "bytes 3000-3999/4000", "content-length": 1000 })
+        response.write(new Uint8Array(500))
+        asked.resolve()
+        void waiting.promise.then(() => response.end(new Uint8Array(500)))
+        return true
+      }
+      const { load, index } = yield* serve("explicit", { rangeBytes: 1000 })
+      expect(index()).toEqual([{ name: "m" }])
+      const loading = yield* Effect.forkChild(load("m"), { startImmediately: true })
+      yield* Effect.promise(() => asked.promise)
+      const size = ((plus(7).length + 4000) / 1000).toFixed(1)
+      const arrived = ((plus(7).length + 3500) / 1000).toFixed(1)
+      const percent = Math.floor((100 * (plus(7).length + 3500)) / (plus(7).length + 4000))
+      const reason = `downloaded ${arrived} KB of ${size} KB (${percent} %)`
+      yield* Effect.promise(() => expect.poll(() => index()).toEqual([{ name: "m", state: "LOADING", reason }]))
+      waiting.resolve()
+      yield* Fiber.join(loading)
+      expect(index()).toMatchObject([{ name: "m", version: "1", state: "READY" }])
     }),
   )
 

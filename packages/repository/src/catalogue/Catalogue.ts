@@ -100,9 +100,23 @@ export class Catalogue implements LoadedCatalogue {
     const found = isOfScan ? this.#found : undefined
     const models = [...this.#models].toSorted(([a], [b]) => (a < b ? -1 : 1))
     // A model whose directory has gone is shown as long as there is a state to show.
-    return models.flatMap(([id, model]) =>
-      model.index().filter(({ state }) => found === undefined || found.has(id) || state !== undefined),
-    )
+    return models.flatMap(([id, model]) => {
+      const entries = model.index().filter(({ state }) => found === undefined || found.has(id) || state !== undefined)
+      const reason = this.#progressOf(id, model)
+      if (reason === undefined) return entries
+      // The version is not known yet.
+      const loading = { name: model.identity.name, state: "LOADING", reason } as const
+      return [...entries.filter(({ version = "" }) => version !== ""), loading]
+    })
+  }
+
+  /** How far the download of a model is; undefined without one. */
+  #progressOf(id: string, { identity }: StoredModel): string | undefined {
+    for (const directory of this.#found?.get(id) ?? []) {
+      const progress = directory.progress(identity.name)
+      if (progress !== undefined) return progress
+    }
+    return undefined
   }
 
   isReady(): boolean {

@@ -1,6 +1,6 @@
 /** A repository on disk, which is read whenever it is asked. It may be the directory of a single model. */
 import { Effect } from "effect"
-import { identity } from "effect/Function"
+import { constUndefined, identity } from "effect/Function"
 import { join, resolve } from "node:path"
 import * as ModelDirectory from "./ModelDirectory.ts"
 import type { RepositoryDirectory } from "./RepositoryDirectory.ts"
@@ -27,6 +27,7 @@ export const make = (directory: string, singleModel: string | undefined): Reposi
         Effect.suspend(() => ModelDirectory.stamp(pathOf(name))),
         ({ message }) => Effect.succeed(message),
       ),
+    progress: constUndefined,
     open: (name, { configName }) =>
       Effect.suspend(() =>
         (isSingle ? ModelDirectory.readSingle : ModelDirectory.read)(name, pathOf(name), configName),

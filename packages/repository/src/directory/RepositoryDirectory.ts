@@ -32,6 +32,8 @@ export interface RepositoryDirectory {
   readonly names: Effect.Effect<ReadonlyArray<string>, LoadFailure>
   /** Changes with any file of a model. */
   readonly stamp: (name: string) => Effect.Effect<string>
+  /** How far the download of a model is, in words; undefined if nothing is downloaded for it. */
+  readonly progress: (name: string) => string | undefined
   /** Reads the directory of a model, which is there at least until the scope closes. */
   readonly open: (name: string, options: OpenOptions) => Effect.Effect<OpenedModel, LoadFailure, Scope.Scope>
 }

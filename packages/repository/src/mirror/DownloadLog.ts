@@ -1,17 +1,22 @@
-/** Log lines about the downloads of a model: while they take long, and at their end. */
+/** The downloads of a model: log lines while they take long and at their end, and how far they are. */
 import { Clock, Effect, type Scope } from "effect"
 import type { Transfer } from "../storage/cache/ObjectCache.ts"
 
+export interface DownloadLog extends Transfer {
+  /** Bytes that have arrived, of those that are wanted; undefined while nothing has to be downloaded. */
+  readonly progress: () => string | undefined
+}
+
 /** Logs until the scope closes; then, once, what was downloaded. */
-export const make = Effect.fnUntraced(function* (model: string): Effect.fn.Return<Transfer, never, Scope.Scope> {
+export const make = Effect.fnUntraced(function* (model: string): Effect.fn.Return<DownloadLog, never, Scope.Scope> {
   const startedAt = yield* Clock.currentTimeMillis
   let [expected, files, arrived] = [0, 0, 0]
   const speed = (millis: number) => `${size(arrived / Math.max(0.001, millis / 1000))}/s`
+  const percent = () => `${Math.min(100, Math.floor((100 * arrived) / expected))} %`
   yield* Effect.suspend(() => {
     if (expected === 0) return Effect.void
-    const percent = Math.min(100, Math.floor((100 * arrived) / expected))
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const amount = `${size(arrived)} of ${size(expected)} (${percent} %, ${speed(now - startedAt)})`
+      const amount = `${size(arrived)} of ${size(expected)} (${percent()}, ${speed(now - startedAt)})`
       return Effect.logInfo(`Model '${model}': downloaded ${amount}`)
     })
   }).pipe(Effect.delay("5 seconds"), Effect.forever, Effect.forkScoped)
@@ -31,6 +36,7 @@ export const make = Effect.fnUntraced(function* (model: string): Effect.fn.Retur
     onBytes: (count) => {
       arrived += count
     },
+    progress: () => (expected === 0 ? undefined : `downloaded ${size(arrived)} of ${size(expected)} (${percent()})`),
   }
 })
 

@@ -54,6 +54,8 @@ export class Mirror implements RepositoryDirectory {
   /** The problem that was logged last; undefined while the store answers. */
   #logged: string | undefined
   readonly #views = new Map<string, ModelView>()
+  /** Downloads under way, by the names of their models. */
+  readonly #downloads = new Map<string, DownloadLog.DownloadLog>()
 
   constructor(options: MirrorOptions) {
     this.path = options.url
@@ -84,6 +86,10 @@ export class Mirror implements RepositoryDirectory {
 
   stamp(name: string): Effect.Effect<string> {
     return Effect.sync(() => this.#tree?.models.get(name)?.stamp ?? "")
+  }
+
+  progress(name: string): string | undefined {
+    return this.#downloads.get(name)?.progress()
   }
 
   open(name: string, options: OpenOptions): Effect.Effect<OpenedModel, LoadFailure, Scope.Scope> {
@@ -160,9 +166,7 @@ export class Mirror implements RepositoryDirectory {
       if (model.problem !== undefined) return yield* new LoadFailure({ message: model.problem })
       const scope = yield* Effect.scope
       const { view, files } = yield* Effect.scoped(
-        Effect.flatMap(DownloadLog.make(name), (transfer) =>
-          Scope.provide(this.#view(model, options, transfer), scope),
-        ),
+        Effect.flatMap(this.#download(name), (transfer) => Scope.provide(this.#view(model, options, transfer), scope)),
       )
       return {
         directory: yield* this.#read(name, view, files, options.configName),
@@ -170,6 +174,14 @@ export class Mirror implements RepositoryDirectory {
         shown: (message) => message.replaceAll(view.path + sep, `${url}/`).replaceAll(view.path, url),
       }
     })
+  }
+
+  /** The download of a model, known until the scope closes. */
+  #download(name: string): Effect.Effect<Transfer, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.tap(DownloadLog.make(name), (download) => Effect.sync(() => this.#downloads.set(name, download))),
+      () => Effect.sync(() => this.#downloads.delete(name)),
+    )
   }
 
   /** The directory with what a load needs, held until the scope closes. */
