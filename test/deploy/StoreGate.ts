@@ -6,7 +6,7 @@ import { once } from "node:events"
 import { createServer, type IncomingMessage, request as send, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 
-/** What becomes of a reply: undefined for nothing. */
+/** Damage to a reply; undefined for none. */
 export type Fault =
   | { readonly type: "unreachable" }
   /** `after`: the reply waits for it. */
