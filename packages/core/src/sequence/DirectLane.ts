@@ -42,6 +42,10 @@ export class DirectLane extends Lane {
     this.#isExecuting = false
   }
 
+  get isExecuting(): boolean {
+    return this.#isExecuting
+  }
+
   isReady(now: number): boolean {
     const heads = this.#heads()
     return heads !== undefined && heads.until <= now

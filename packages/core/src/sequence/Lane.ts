@@ -80,4 +80,6 @@ export abstract class Lane {
   abstract decide(now: number): Decision
   /** A batch of this lane has ended. */
   abstract ended(): void
+  /** Whether it has a batch whose sequences may have left their slots already. */
+  abstract readonly isExecuting: boolean
 }

@@ -65,9 +65,9 @@ export class Lanes {
     this.vacate(lane)
   }
 
-  /** Removes the lane if it takes no sequences and has none. */
+  /** Removes the lane if it takes no sequences, and has neither a sequence nor a batch. */
   vacate(lane: Lane): void {
-    if (lane.isOpen || lane.live > 0) return
+    if (lane.isOpen || lane.live > 0 || lane.isExecuting) return
     this.#all = this.#all.filter((other) => other !== lane)
     this.#byInstance.delete(lane.instance)
     const done = this.#onVacated.get(lane)

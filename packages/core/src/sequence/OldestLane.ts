@@ -55,4 +55,7 @@ export class OldestLane extends Lane {
   }
 
   ended(): void {}
+
+  /** Sequences keep their slots until their last request has ended. */
+  readonly isExecuting = false
 }

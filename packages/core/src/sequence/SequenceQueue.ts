@@ -179,7 +179,8 @@ export class SequenceQueue implements Queue, TimedQueue {
   /** A batch has ended: the next requests of its sequences may follow. */
   ended(requests: ReadonlyArray<QueuedRequest>, now: number, instance?: Instance): void {
     this.#live.now = now
-    this.#laneOf(instance)?.ended()
+    const lane = this.#laneOf(instance)
+    lane?.ended()
     for (const queued of requests) {
       const run = this.#requests.runOf(queued)
       // A request that goes on is queued already.
@@ -187,6 +188,7 @@ export class SequenceQueue implements Queue, TimedQueue {
       this.#requests.end(queued)
       this.#completed(run, queued, now)
     }
+    if (lane !== undefined) this.#live.lanes.vacate(lane)
   }
 
   /** Ends the sequences that were idle for too long, or that waited for a slot beyond their timeout. */
