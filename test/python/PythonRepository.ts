@@ -103,6 +103,7 @@ export const serve = async (fixture: RepositoryFixture, options: Partial<Reposit
   onTestFinished(close)
   return {
     server,
+    address,
     stop,
     request,
     infer,

@@ -28,6 +28,8 @@ describe.skipIf(python === undefined)("backends in Python", () => {
     models.write("one/3/weights.bin", "")
     models.write("two/config.pbtxt", 'backend: "shared" runtime: "model.py"')
     models.write("two/1/weights.bin", "")
+    // Triton would execute a stub that was compiled for the model.
+    models.write("two/triton_python_backend_stub", "")
     const { infer, config, log } = await serve(models, { python: { backendDirectory: directory.path } })
     const seen = async (path: string) => JSON.parse(String((await infer(path, [text("IN", "")])).outputs?.[0]?.data[0]))
     const shared = { file: join(directory.path, "shared/model.py"), part: "a part of the backend", runtime: "model.py" }
@@ -47,6 +49,7 @@ describe.skipIf(python === undefined)("backends in Python", () => {
     // As in Triton, the configuration shows the runtime that was found.
     expect(await config("one")).toMatchObject({ backend: "shared", runtime: "model.py", max_batch_size: 0 })
     expect(log()).not.toContain("not supported")
+    expect(log()).toMatch(/^W.*two\/triton_python_backend_stub is not used/m)
   })
 
   it("the directory of the model is that of its configuration, not of the backend", async () => {

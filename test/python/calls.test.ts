@@ -115,13 +115,15 @@ return str(int(response.error().code())) + " " + response.error().message()`,
     expect(await failure("request_of(model_version=9).exec()")).toContain(
       "Model add_sub - Error when running inference: Request for unknown model: 'add_sub' version 9 is not found",
     )
-    expect(await failure("request_of(inputs=request_of().inputs()[:1]).exec()")).toContain(
-      "expected 2 inputs but got 1 inputs for model 'add_sub'",
+    expect(await failure("request_of(inputs=request_of().inputs()[:1]).exec()")).toMatch(
+      /^3 Model add_sub - Error when running inference: .*expected 2 inputs but got 1 inputs for model 'add_sub'/,
     )
     expect(await failure('request_of(requested_output_names=["NO"]).exec()')).toContain(
       "unexpected inference output 'NO' for model 'add_sub'",
     )
-    expect(await failure("counting(3).exec()")).toContain("'decoupled=True'")
+    expect(await failure("counting(3).exec()")).toMatch(
+      /^5 Model \S+ - Error when running inference: Model \S+ is using the decoupled\. .*'decoupled=True'/,
+    )
     const coded = `request_of(model_name="codes", inputs=[pb.Tensor("IN", np.array([b"UNAVAILABLE"], dtype=np.object_))], requested_output_names=[]).exec()`
     expect(await failure(coded)).toBe("4 error code: UNAVAILABLE")
     expect(await failure("next(request_of(model_name='unknown').exec(decoupled=True))")).toContain("is not found")

@@ -253,6 +253,12 @@ describe.skipIf(python === undefined)("models in Python", () => {
     expect(after).toContain("Execute-Error Msg!")
     expect(after).not.toMatch(/Execute-(Specific|Info|Warning|Verbose) Msg!/)
     await request("logging", { log_info: true })
+    await expect
+      .poll(async () => {
+        await infer("fini_error", [numbers("IN", "FP32", [4], [1, 2, 3, 4])])
+        return log().slice(before)
+      })
+      .toContain("Execute-Info Msg!")
     await stop()
     expect(log()).toContain("name 'undefined_variable' is not defined")
     expect(log()).toContain("Finalize-Info Msg!")

@@ -109,6 +109,63 @@ threading.Thread(target=answer).start()`
     expect(await failureOf(failing())).toEqual({ code: 5, message: "own" })
   })
 
+  it("go on behind an error that has no final flag, for gRPC and for a model that calls them", async () => {
+    const server = await serve(await models())
+    const code = `error = lambda text: pb.InferenceResponse(error=pb.TritonError(text, pb.TritonError.NOT_FOUND))
+sender.send(response(1))
+sender.send(error("first"))
+sender.send(response(2))
+sender.send(error("second"))
+sender.send(flags=FINAL)`
+    const expected = ["1", "error: first", "2", "error: second"]
+    expect(await stream(server, running("decoupled", code))).toEqual([...expected, "final"])
+    const two = await server.stream(running("decoupled", code, { id: "a" }), running("decoupled", code, { id: "b" }))
+    expect(two.map(shown).toSorted()).toEqual([...expected, ...expected, "final", "final"].toSorted())
+    const { response_stats: counts } = await server.statistics("decoupled")
+    expect([0, 1, 2, 3].map((key) => [counts[key].success.count, counts[key].fail.count])).toEqual([
+      [3, 0],
+      [0, 3],
+      [3, 0],
+      [0, 3],
+    ])
+
+    const calls = `request = pb.InferenceRequest(model_name="decoupled", requested_output_names=["OUT"],
+    inputs=[pb.Tensor("IN", np.array([${JSON.stringify(code)}], dtype=np.object_))])
+seen = [each.error().message() if each.has_error() else each.output_tensors()[0].as_numpy()[0].decode()
+    if each.output_tensors() else "final" for each in request.exec(decoupled=True)]
+sender.send(response(" ".join(seen)), FINAL)`
+    expect(await stream(server, running("sender", calls))).toEqual(["1 first 2 second final final"])
+
+    const metadata = { headers: { triton_grpc_error: "true" } }
+    const failing = async () => {
+      for await (const _ of server.rpc.modelStreamInfer(requests(running("decoupled", code)), metadata));
+    }
+    expect(await failureOf(failing())).toEqual({ code: 5, message: "first" })
+
+    const events = await fetch(`${server.address}/v2/models/decoupled/generate_stream`, {
+      method: "POST",
+      body: JSON.stringify({ IN: code }),
+    })
+    expect(events.status).toBe(200)
+    const documents = [...(await events.text()).matchAll(/^data: (.*)$/gm)].map(([, text = ""]) => JSON.parse(text))
+    expect(documents.map(({ OUT, error }) => OUT ?? `error: ${error}`)).toEqual(expected)
+  })
+
+  it("the process sends no lines to the log that the server would drop", async () => {
+    const server = await serve(await models())
+    const levels = async () => {
+      const code = `import nereid_model.host
+levels = nereid_model.host.current_host().log_levels
+sender.send(response([levels.verbose > 0, levels.info, levels.warning, levels.error]), FINAL)`
+      return (await stream(server, running("decoupled", code)))[0]
+    }
+    expect(await levels()).toBe("[True, True, True, True] final")
+    await server.request("logging", { log_verbose_level: 0, log_warning: false })
+    await expect.poll(levels).toBe("[False, True, False, True] final")
+    await server.request("logging", { log_verbose_level: 1, log_info: false })
+    await expect.poll(levels).toBe("[True, False, False, True] final")
+  })
+
   it("a sender refuses what it cannot send", async () => {
     const server = await serve(await models())
     const refused = async (code: string, model = "decoupled") => {

@@ -1,6 +1,7 @@
 /** The services of a model that `Python.layer` provides: the log. Other models are those of a server's repository. */
-import { type Context, Effect, Result } from "effect"
+import { Context, Effect, Result } from "effect"
 import { Unsupported } from "@nereid/core/Errors"
+import { LogFilter } from "@nereid/core/internal/running/LogFilter"
 import type { LogLevel, ModelPorts } from "./process/ModelPorts.ts"
 
 /** Logs with the logger of the fiber that builds the model. */
@@ -9,6 +10,7 @@ export const make = (model: string, context: Context.Context<never>): ModelPorts
   const refusal = (what: string) =>
     new Unsupported({ message: `model '${model}' is served by Python.layer, whose code cannot ${what}` })
   return {
+    logFilter: Context.get(context, LogFilter),
     log: ({ level, message, file, line }) =>
       void run(Effect.logWithLevel(levels[level])(file === "" ? message : `${file}:${line}: ${message}`)),
     printed: (line, stream) => void run(Effect.logInfo(`${model} ${stream}: ${line}`)),

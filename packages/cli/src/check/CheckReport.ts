@@ -1,4 +1,5 @@
 /** Prints the result of `nereid check`, and sets the exit code of the process. */
+import type { CheckedModels } from "./CheckedModels.ts"
 import * as Checks from "./Checks.ts"
 import * as Finding from "./Finding.ts"
 
@@ -8,11 +9,7 @@ interface Manifest {
 }
 
 /** `manifest` is that of the command's package. */
-export const print = async (
-  { version, engines }: Manifest,
-  json: boolean,
-  models?: Checks.CheckedModels,
-): Promise<void> => {
+export const print = async ({ version, engines }: Manifest, json: boolean, models?: CheckedModels): Promise<void> => {
   const report = Finding.report(version, await Checks.all(engines.node, models))
   console.log(json ? JSON.stringify(report, null, 2) : Finding.text(report))
   if (report.ok) return

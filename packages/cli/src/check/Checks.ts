@@ -4,6 +4,7 @@
  */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { isSupported } from "create-nereid/internal/NodeVersion"
+import type { CheckedModels } from "./CheckedModels.ts"
 import type { Finding } from "./Finding.ts"
 import * as Machine from "./Machine.ts"
 
@@ -12,14 +13,6 @@ const timeout = 20_000
 
 /** Default ports of `nereid serve`, by flag. */
 const ports = { "http-port": 8000, "grpc-port": 8001, "metrics-port": 8002 }
-
-/** The models that are checked. */
-export interface CheckedModels {
-  /** Directories of model repositories. */
-  readonly repositories: ReadonlyArray<string>
-  /** Directory of backends in Python; undefined without one. */
-  readonly backendDirectory: string | undefined
-}
 
 /** `neededNode` is a range as in `engines` of a package. Never rejects. */
 export const all = async (

@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import * as Interpreter from "@nereid/python/internal/environment/Interpreter"
 import * as PythonModels from "@nereid/repository/internal/python/PythonModels"
-import type { CheckedModels } from "./Checks.ts"
+import type { CheckedModels } from "./CheckedModels.ts"
 import type { Finding } from "./Finding.ts"
 
 const name = "Python"

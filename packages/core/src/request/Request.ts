@@ -30,6 +30,11 @@ export interface Request {
   readonly requestedOutputs?: ReadonlyArray<string>
   /** Where a decoupled model's responses go, ahead of its reply; any other model answers by the reply alone. */
   readonly emit?: Emit
+  /**
+   * Whether `emit` takes responses that are errors, behind which the request goes on. Otherwise the first error ends
+   * the request.
+   */
+  readonly takesErrors?: boolean
   /** Absent for a request that is not traced. */
   readonly trace?: Trace | undefined
   /**
@@ -101,6 +106,8 @@ export interface Response {
   /** By position in the signature's outputs; undefined for one that the model has left out. */
   readonly outputs: ReadonlyArray<TypedTensor | undefined>
   readonly parameters: Parameters
+  /** Set if this response is an error, which a request receives only if it takes errors. It has no outputs then. */
+  readonly error?: InferenceError
   /** Whether this answers nothing yet: the request returns to its queue, for another execution. Default false. */
   readonly isRescheduled?: boolean
   /**

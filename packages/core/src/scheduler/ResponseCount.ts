@@ -21,16 +21,24 @@ export const counted =
       // Counted after `emit`: a response that could not be sent, or that its caller did not wait for, ended the
       // request.
       const emitted = emit(response, isLast)
-      if (!Exit.isExit(emitted)) return Effect.map(emitted, () => count(progress, statistics, took, nanos()))
-      if (Exit.isSuccess(emitted)) count(progress, statistics, took, now)
+      const isError = response.error !== undefined
+      if (!Exit.isExit(emitted)) return Effect.map(emitted, () => count(progress, statistics, took, nanos(), isError))
+      if (Exit.isSuccess(emitted)) count(progress, statistics, took, now, isError)
       return emitted
     })
 
-const count = (progress: ResponseProgress, statistics: ModelStatistics, took: number, now: number): void => {
+const count = (
+  progress: ResponseProgress,
+  statistics: ModelStatistics,
+  took: number,
+  now: number,
+  isError: boolean,
+): void => {
   if (hasEnded(progress)) return
   const counts = statistics.response(progress.responses)
   progress.responses += 1
   progress.respondedAt = now
+  if (isError) return counts?.failed(took)
   counts?.computeInfer.add(took)
   counts?.computeOutput.add(0)
   counts?.success.add(took)

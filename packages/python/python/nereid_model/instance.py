@@ -14,7 +14,7 @@ from .config import ModelConfig
 from .errors import TritonModelException
 from .fork_relay import ForkRelay
 from .frames import Frame, FrameSocket, Kind
-from .host import LogLevels, Phase, set_current_host
+from .host import Phase, set_current_host
 from .mapped import can_map
 from .model_file import extend_path, import_api, import_model, model_class
 from .readiness import Readiness
@@ -57,7 +57,7 @@ class Loading:
         self._cleanup = Cleanup()
         control.allocate_with(self._buffers.take)
         self._host = ServerHost(control, start.bls_threads)
-        self._host.log_levels = LogLevels(start.log_verbose)
+        self._host.set_log_levels(start.log)
         self._host.model_directory = start.version_dir
         self._host.cleanup = self._cleanup
         set_current_host(self._host)

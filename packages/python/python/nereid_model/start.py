@@ -36,7 +36,8 @@ class Start:
     inputs: tuple[Field, ...] = ()
     outputs: tuple[Field, ...] = ()
     max_batch_size: int = 0
-    log_verbose: int = 0
+    # Levels that the server logs: `verbose`, `info`, `warning` and `error`.
+    log: dict[str, Any] = field(default_factory=dict)
     concurrency: int = 1
     threads: int = 1
     bls_threads: int = 32
@@ -69,7 +70,7 @@ def parse_start(header: dict[str, Any]) -> Start:
             inputs=tuple(map(_parse_field, signature.get("inputs") or ())),
             outputs=tuple(map(_parse_field, signature.get("outputs") or ())),
             max_batch_size=int(signature.get("max_batch_size") or 0),
-            log_verbose=int(header.get("log_verbose") or 0),
+            log=dict(header.get("log") or {}),
             concurrency=max(1, int(header.get("concurrency") or 1)),
             threads=max(1, int(header.get("threads") or 1)),
             bls_threads=max(1, int(header.get("bls_threads") or 32)),

@@ -269,7 +269,7 @@ class Stacks(unittest.TestCase):
 
 class Log(unittest.TestCase):
     def test_lines_carry_level_file_and_line(self):
-        with FakeServer(EVAL, log_verbose=1) as server:
+        with FakeServer(EVAL, log={"verbose": 1}) as server:
             run(server, "L = pb.Logger\nL.log_info('a')\nL.log_warn('b')\nL.log_error('c')\nL.log_verbose('d')\nL.log('e', L.WARNING)")
             lines = [server.wait(34)[0]["l"][0] for _ in range(5)]
             self.assertEqual([line[:2] for line in lines], [[0, "a"], [1, "b"], [2, "c"], [3, "d"], [1, "e"]])
@@ -282,6 +282,16 @@ class Log(unittest.TestCase):
             server.wait(STACKS)
             run(server, "L = pb.Logger\nL.log_info('a')\nL.log_verbose('b')\nL.log_warn('c')")
             self.assertEqual(server.wait(34)[0]["l"][0][1], "c")
+            server.tell(LOG_LEVEL, {"verbose": 1, "info": True, "warning": False, "error": True})
+            server.tell(DUMP_STACKS, {"n": 2})
+            server.wait(STACKS)
+            run(server, "L = pb.Logger\nL.log_warn('a')\nL.log_verbose('b')")
+            self.assertEqual(server.wait(34)[0]["l"][0][1], "b")
+
+    def test_the_levels_of_the_start_count_from_the_start(self):
+        with FakeServer(EVAL, log={"verbose": 0, "info": False, "warning": False, "error": True}) as server:
+            run(server, "L = pb.Logger\nL.log_info('a')\nL.log_warn('b')\nL.log_verbose('c')\nL.log_error('d')")
+            self.assertEqual(server.wait(34)[0]["l"][0][1], "d")
 
 
 class Forks(unittest.TestCase):

@@ -113,6 +113,9 @@ export class ControlCalls {
         if (isFinal) end()
         this.#respond(number, response, isFinal)
       },
+      fail: (error) => {
+        if (!isOver) this.#refuse(number, error, false)
+      },
       end: (error) => {
         if (isOver) return
         end()
@@ -159,8 +162,9 @@ export class ControlCalls {
     this.#reply(JSON.stringify({ n: number, ok: result.success ?? true }))
   }
 
-  #refuse(number: number, error: InferenceError): void {
-    this.#reply(JSON.stringify({ n: number, e: error.message, k: ErrorCode.ofError(error), final: 1 }))
+  #refuse(number: number, error: InferenceError, isFinal = true): void {
+    const final = isFinal ? 1 : 0
+    this.#reply(JSON.stringify({ n: number, e: error.message, k: ErrorCode.ofError(error), final }))
   }
 
   #reply(header: string, body?: FrameBody): void {

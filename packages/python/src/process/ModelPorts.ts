@@ -4,6 +4,7 @@
  */
 import type { Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
+import type { LogFilter } from "@nereid/core/internal/running/LogFilter"
 import type { Cancel, NamedTensor, Parameters } from "@nereid/core/internal/request/Request"
 
 /** A request to another model. */
@@ -34,6 +35,8 @@ export interface CallResponse {
 export interface CallResponses {
   /** Takes one response; `isFinal` if no further one follows. */
   readonly respond: (response: CallResponse, isFinal: boolean) => void
+  /** Takes an error that is one of several responses. */
+  readonly fail: (error: InferenceError) => void
   /** Ends the call: without an error after the last response, if that was not final. */
   readonly end: (error?: InferenceError) => void
 }
@@ -76,6 +79,8 @@ export interface ModelPorts {
     readonly release: () => void
   }
   readonly log: (record: LogRecord) => void
+  /** Levels that `log` takes; undefined for all. */
+  readonly logFilter?: LogFilter | undefined
   /** Takes a line that the process has printed. */
   readonly printed: (line: string, stream: "stdout" | "stderr") => void
 }

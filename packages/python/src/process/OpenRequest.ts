@@ -49,20 +49,22 @@ export class OpenRequest {
   }
 
   /**
-   * Takes a response of a sender; no further one follows the last. Responses behind an error are dropped: the error has
-   * ended the request.
+   * Takes a response of a sender; no further one follows the last. An error ends the request, unless its caller takes
+   * errors as responses: those behind such an end are dropped.
    */
   respond(outcome: Outcome, isLast = false): void {
     if (this.#isOver || this.#failure !== undefined || this.#isCancelled) return
-    if (Result.isFailure(outcome)) return this.#fail(outcome.failure)
     const { decoupled, request, run } = this.#options
+    const goesOn = decoupled && request.takesErrors === true && !isLast
+    if (Result.isFailure(outcome) && !goesOn) return this.#fail(outcome.failure)
+    const response = Result.isFailure(outcome) ? { ...last, error: outcome.failure } : outcome.success
     if (!decoupled) {
-      this.#response = outcome.success
+      this.#response = response
       return
     }
     const { emit } = request
     if (emit === undefined) return
-    run(emit(outcome.success, isLast), (exit) => {
+    run(emit(response, isLast), (exit) => {
       if (Exit.isSuccess(exit) || this.#isOver) return
       const error = Exit.findError(exit)
       this.cancel()

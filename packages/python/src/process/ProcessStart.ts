@@ -8,6 +8,7 @@ import { wireDims, type TensorSpec } from "@nereid/core/internal/tensor/TensorSp
 import * as FrameKind from "../wire/FrameKind.ts"
 import type { Frame } from "../wire/FrameReader.ts"
 import * as Header from "../wire/Header.ts"
+import type { ModelPorts } from "./ModelPorts.ts"
 import * as PythonLoadError from "./PythonLoadError.ts"
 import type { ProcessOptions } from "./ProcessOptions.ts"
 import { SpawnedProcess } from "./SpawnedProcess.ts"
@@ -113,6 +114,9 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
         throw new Error(`a frame of kind ${frame.kind} came before the start`)
       }
       let path: string | undefined
+      const forget = options.ports.logFilter?.onChange(() =>
+        spawned?.sendControl(FrameKind.LOG_LEVEL, JSON.stringify(logLevels(options.ports))),
+      )
       try {
         spawned = new SpawnedProcess(
           {
@@ -135,6 +139,7 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
               listener?.onBroken(reason)
             },
             onExit: (reason) => {
+              forget?.()
               Deferred.doneUnsafe(exited, Effect.void)
               if (listener !== undefined) return listener.onExit(reason)
               const printed = errors.length === 0 ? "" : `\n${errors.join("\n")}`
@@ -148,7 +153,10 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
         path = options.isAutoComplete === true ? undefined : spawned.makeSocketPath()
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
-        if (spawned === undefined) return resume(Effect.fail(PythonLoadError.make(problem, reason)))
+        if (spawned === undefined) {
+          forget?.()
+          return resume(Effect.fail(PythonLoadError.make(problem, reason)))
+        }
         return fail(reason)
       }
       limit(launchTimeout, () => fail(`Python did not start within ${launchTimeout} ms`))
@@ -158,7 +166,18 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
   }).pipe(Effect.uninterruptible)
 
 const startMessage = (
-  { source, args, signature, maxBatchSize, decoupled, concurrency, callThreads, limits, isAutoComplete }: StartOptions,
+  {
+    source,
+    args,
+    signature,
+    maxBatchSize,
+    decoupled,
+    concurrency,
+    callThreads,
+    limits,
+    isAutoComplete,
+    ports,
+  }: StartOptions,
   data: string | undefined,
 ) => ({
   mode: isAutoComplete === true ? "autocomplete" : source.functionName === undefined ? "triton" : "function",
@@ -174,11 +193,19 @@ const startMessage = (
     outputs: signature.outputs.map(fieldOf),
     max_batch_size: maxBatchSize,
   },
-  log_verbose: 1,
+  log: logLevels(ports),
   concurrency,
   threads: 1,
   bls_threads: callThreads,
   limits: limits.memory === undefined ? {} : { memory: limits.memory },
+})
+
+/** Levels of the log that the process sends. The names are those of the process. */
+const logLevels = ({ logFilter }: Pick<ModelPorts, "logFilter">) => ({
+  verbose: logFilter?.isOn("Debug") === false ? 0 : 1,
+  info: logFilter?.isOn("Info") !== false,
+  warning: logFilter?.isOn("Warn") !== false,
+  error: logFilter?.isOn("Error") !== false,
 })
 
 const fieldOf = ({ name, datatype, dims, optional, form }: TensorSpec) => ({

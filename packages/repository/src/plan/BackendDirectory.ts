@@ -41,8 +41,8 @@ export const check = Effect.fnUntraced(function* (
 })
 
 /**
- * The archive of the Python environment that lies beside the file of a backend, packed by conda-pack; undefined if there
- * is none. A model may name another one.
+ * The archive of conda-pack beside the file of a backend, with the Python of its models; undefined if there is none. A
+ * model may name another one.
  */
 export const environmentOf = (file: string): Effect.Effect<string | undefined> => {
   const archive = join(dirname(file), `pb_exec_env_${PythonBackend.runtime}.tar.gz`)

@@ -40,12 +40,14 @@ export const make = (
     const model = found.success
     const { calls, description, life } = model
     if (!life.isReady()) return refuse(call, responses, notReady(description))
-    if (calls.decoupled && !call.decoupled) return end(responses, new Unsupported({ message: onlyDecoupled(call) }))
+    if (calls.decoupled && !call.decoupled) {
+      return refuse(call, responses, new Unsupported({ message: onlyDecoupled(call) }))
+    }
     const wire = wireOf(call, description.version)
     const validated = validate(description, wire, undefined)
     if (Result.isFailure(validated)) {
       description.statistics.failed("OTHER", 0)
-      return end(responses, validated.failure)
+      return refuse(call, responses, validated.failure)
     }
     const span = tracer && new RequestSpan({ tracer, clock, ...spanOf(call) })
     return submit(model, validated.success, responses, { caller, span })
@@ -83,9 +85,11 @@ const submit = (
   const submitted = callable.emits
     ? {
         ...traced,
+        takesErrors: true,
         emit: (response: Response, isLast = false) =>
           Effect.sync(() => {
             if (isOver) return
+            if (response.error !== undefined) return responses.fail(response.error)
             hasLast ||= isLast
             respond(response, isLast)
           }),
@@ -154,8 +158,10 @@ const refuse = ({ model }: ModelCall, responses: CallResponses, error: Inference
       return end(responses, new ModelNotFound({ message: prefix + error.message }))
     case "InvalidRequest":
       return end(responses, new InvalidRequest({ message: prefix + error.message }))
+    case "Unsupported":
+      return end(responses, new Unsupported({ message: prefix + error.message }))
     case "ModelNotReady": {
-      const message = `Failed for execute the inference request. Model '${model}' is not ready.`
+      const message = `${prefix}Failed for execute the inference request. Model '${model}' is not ready.`
       return end(responses, new Unsupported({ message }))
     }
     default:
@@ -164,5 +170,6 @@ const refuse = ({ model }: ModelCall, responses: CallResponses, error: Inference
 }
 
 const onlyDecoupled = ({ model }: ModelCall) =>
-  `Model ${model} is using the decoupled transaction policy, which this call does not support. Please use ` +
+  `Model ${model} is using the decoupled. The current BLS request call doesn't support models using the decoupled ` +
+  "transaction policy. Please use " +
   "'decoupled=True' argument to the 'exec' or 'async_exec' calls for decoupled models."

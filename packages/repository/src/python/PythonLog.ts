@@ -1,13 +1,18 @@
 /** The log of the server for the code of models: lines of its logger, with file and line, and what it prints. */
-import { type Context, Effect, type LogLevel as Level, Result } from "effect"
+import { Context, Effect, type LogLevel as Level, Result } from "effect"
 import { Unsupported } from "@nereid/core/Errors"
+import { LogFilter } from "@nereid/core/internal/running/LogFilter"
 import { LogSource } from "@nereid/core/internal/running/LogSource"
 import type { LogLevel, ModelPorts } from "@nereid/python/internal/process/ModelPorts"
 
 /** Logs with the loggers of this context. */
-export const make = (context: Context.Context<never>, instance: string): Pick<ModelPorts, "log" | "printed"> => {
+export const make = (
+  context: Context.Context<never>,
+  instance: string,
+): Pick<ModelPorts, "log" | "logFilter" | "printed"> => {
   const run = Effect.runSyncWith(context)
   return {
+    logFilter: Context.get(context, LogFilter),
     log: ({ level, message, file, line }) => {
       const logged = Effect.logWithLevel(levels[level])(message)
       run(file === "" ? logged : Effect.provideService(logged, LogSource, `${file}:${line}`))

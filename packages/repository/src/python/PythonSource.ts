@@ -1,5 +1,6 @@
 /** The Python file and the interpreter of one version of a model. */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
+import { join } from "node:path"
 import * as Interpreter from "@nereid/python/internal/environment/Interpreter"
 import * as ProcessEnvironment from "@nereid/python/internal/environment/ProcessEnvironment"
 import type { ProcessOptions } from "@nereid/python/internal/process/ProcessOptions"
@@ -41,6 +42,7 @@ export const make = Effect.fn("PythonSource.make")(function* (
     failure(code === "ENOENT" || code === "ENOTDIR" ? notFound(file) : `cannot read ${file}: ${message}`),
   )
   if (kind !== "file") return yield* failure(notFound(file))
+  yield* warnOfStub(path, folder)
   const parameters = yield* Effect.mapError(Effect.fromResult(PythonParameters.make(config, path)), invalid)
   const shared = PythonBackend.isShared(config) ? yield* BackendDirectory.environmentOf(file) : undefined
   const environment = parameters.environment ?? shared
@@ -62,6 +64,20 @@ export const make = Effect.fn("PythonSource.make")(function* (
     limits: parameters.limits,
   }
 })
+
+/** A stub that was compiled for another Python is of no use: the interpreter itself is started. */
+const warnOfStub = (path: string, folder: string): Effect.Effect<void> =>
+  Effect.forEach(
+    [path, folder],
+    (directory) => {
+      const stub = join(directory, "triton_python_backend_stub")
+      const warning = `${stub} is not used: the interpreter of the environment is started itself`
+      return Effect.flatMap(Effect.result(Files.kind(stub)), (kind) =>
+        Result.isSuccess(kind) ? Effect.logWarning(warning) : Effect.void,
+      )
+    },
+    { discard: true },
+  )
 
 /** In the words of Triton. */
 const notFound = (file: string) => `Failed to preinitialize Python stub: Python model file not found in '${file}'`

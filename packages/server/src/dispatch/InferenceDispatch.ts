@@ -26,6 +26,8 @@ export type InferenceReply = (outcome: Result.Result<WireResponse, InferenceErro
 export interface InferenceReceiver {
   /** Takes one response of a decoupled model. Completes once the caller takes more. */
   readonly emit: (response: WireResponse, isLast?: boolean) => Effect.Effect<void>
+  /** Takes an error that is one of several responses. Absent for a receiver whose request ends with the first error. */
+  readonly emitError?: ((error: InferenceError) => Effect.Effect<void>) | undefined
   /**
    * Called once, at the end: with the only response of a model that is not decoupled, with a response without outputs
    * of a decoupled model, or with the failure.
@@ -67,18 +69,18 @@ export const make = (
   unattributed: HeldMemory,
 ): CountedDispatch => {
   let requests = 0
-  /** `emit` is undefined for a caller that takes one response. */
+  /** `receiver` is undefined for a caller that takes one response. */
   const dispatch = (
     wire: WireRequest,
     deadline: number | undefined,
     end: InferenceReply,
-    emit: InferenceReceiver["emit"] | undefined,
+    receiver: Pick<InferenceReceiver, "emit" | "emitError"> | undefined,
     memory: HeldMemory = unattributed,
   ): Cancel => {
     const found = models.get(wire.modelName, wire.modelVersion)
     if (Result.isFailure(found)) return refuse(end, found.failure)
     const model = found.success
-    if (model.calls.decoupled && emit === undefined) return refuse(end, new Unsupported({ message: unaryOnly }))
+    if (model.calls.decoupled && receiver === undefined) return refuse(end, new Unsupported({ message: unaryOnly }))
     if (!model.life.isReady()) {
       model.description.statistics.failed("REJECTED", 0)
       return refuse(end, notReady(model.description))
@@ -118,9 +120,13 @@ export const make = (
           )
       : undefined
     const submitted =
-      emit === undefined || !model.calls.decoupled
+      receiver === undefined || !model.calls.decoupled
         ? request
-        : { ...request, emit: writingEmit(written, classified, emit) }
+        : {
+            ...request,
+            emit: writingEmit(written, classified, receiver),
+            takesErrors: receiver.emitError !== undefined,
+          }
     let isOver = false
     requests += 1
     const release = () => {
@@ -151,7 +157,7 @@ export const make = (
   }
   return {
     infer: (wire, deadline, reply, memory) => dispatch(wire, deadline, reply, undefined, memory),
-    stream: (wire, deadline, { end, emit }, memory) => dispatch(wire, deadline, end, emit, memory),
+    stream: (wire, deadline, receiver, memory) => dispatch(wire, deadline, receiver.end, receiver, memory),
     inFlight: () => requests,
   }
 }
@@ -164,16 +170,20 @@ type ClassifiedWriter = (response: Response, done: InferenceReply) => Cancel
 const writingEmit = (
   written: (response: Response) => Result.Result<WireResponse, InferenceError>,
   classified: ClassifiedWriter | undefined,
-  emit: InferenceReceiver["emit"],
+  { emit, emitError }: Pick<InferenceReceiver, "emit" | "emitError">,
 ): Emit => {
+  const failed = (error: InferenceError) => emitError?.(error) ?? Effect.fail(error)
   if (classified !== undefined) {
     return (response, isLast) =>
-      Effect.callback<WireResponse, InferenceError>((resume) => {
-        const cancel = classified(response, (outcome) => resume(Effect.fromResult(outcome)))
-        return Effect.sync(cancel)
-      }).pipe(Effect.flatMap((wire) => emit(wire, isLast)))
+      response.error !== undefined
+        ? failed(response.error)
+        : Effect.callback<WireResponse, InferenceError>((resume) => {
+            const cancel = classified(response, (outcome) => resume(Effect.fromResult(outcome)))
+            return Effect.sync(cancel)
+          }).pipe(Effect.flatMap((wire) => emit(wire, isLast)))
   }
   return (response, isLast) => {
+    if (response.error !== undefined) return failed(response.error)
     const wire = written(response)
     return Result.isFailure(wire) ? Effect.fail(wire.failure) : emit(wire.success, isLast)
   }

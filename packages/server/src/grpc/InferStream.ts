@@ -116,6 +116,7 @@ export class InferStream {
         hasFinal = isLast
         return this.#emit({ id, outcome: Result.succeed(response), isFinal: isLast })
       },
+      emitError: (error) => this.#emit({ id, outcome: Result.fail(error), isFinal: false }),
       end: (outcome) => {
         if (!this.#removeInFlight(flight)) return
         this.#bytes -= bytes

@@ -65,15 +65,18 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
   handle(gateway, call, options, codec, (): ResponseWriter => {
     const { request, response } = call
     HalfClosed.probeWith(response, () => response.write(comment))
+    const failureEvent = ({ message }: InferenceError) => event(Buffer.from(JSON.stringify({ error: message })))
+    const begin = (error: InferenceError) =>
+      response.writeHead(statusOf(error).http, { ...eventStream, ...failureHeaders(error) })
     const fail = (error: InferenceError, isSubmitted: boolean) => {
       if (!response.headersSent) {
         if (!isSubmitted) return sendError(response, error)
-        response.writeHead(statusOf(error).http, { ...eventStream, ...failureHeaders(error) })
+        begin(error)
       } else if (takesTrailers(request)) {
         // Headers were sent already, so the error goes into trailers.
         response.addTrailers(headersOf(error))
       }
-      response.end(event(Buffer.from(JSON.stringify({ error: error.message }))))
+      response.end(failureEvent(error))
     }
     return {
       write: (next) => {
@@ -84,6 +87,10 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
         }
         if (!response.headersSent) response.writeHead(200, eventStream)
         return response.write(event(document.success))
+      },
+      writeError: (error) => {
+        if (!response.headersSent) begin(error)
+        return response.write(failureEvent(error))
       },
       fail,
       finish: () => {
@@ -97,6 +104,8 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
 interface ResponseWriter {
   /** Writes one response. Returns whether the client can take another one now. */
   readonly write: (response: WireResponse) => boolean
+  /** The same of an error behind which the request goes on; absent if the first error ends the response. */
+  readonly writeError?: (error: InferenceError) => boolean
   /** The request has failed; `isSubmitted`: after it was submitted to its model. */
   readonly fail: (error: InferenceError, isSubmitted: boolean) => void
   /** There are no more responses. */
@@ -123,23 +132,27 @@ const handle = (
     const writer = makeWriter()
     const timed = timing(call)
     let isSubmitted = false
+    /** Writes, and completes once the client can take more. */
+    const written = (write: () => boolean): Effect.Effect<void> =>
+      Effect.callback((resume) => {
+        let hasRoom = false
+        guard(() => {
+          hasRoom = response.writableEnded ? false : write()
+        })
+        if (hasRoom || isClosed(response)) return resume(Effect.void)
+        // "close" cancels the request, and interrupts this.
+        const stopWaiting = () => void response.off("drain", proceed).off("close", proceed)
+        const proceed = () => {
+          stopWaiting()
+          resume(Effect.void)
+        }
+        response.on("drain", proceed).on("close", proceed)
+        return Effect.sync(stopWaiting)
+      })
+    const { writeError } = writer
     const receiver: InferenceReceiver = {
-      emit: (next) =>
-        Effect.callback((resume) => {
-          let hasRoom = false
-          guard(() => {
-            hasRoom = response.writableEnded ? false : writer.write(next)
-          })
-          if (hasRoom || isClosed(response)) return resume(Effect.void)
-          // "close" cancels the request, and interrupts this.
-          const stopWaiting = () => void response.off("drain", proceed).off("close", proceed)
-          const proceed = () => {
-            stopWaiting()
-            resume(Effect.void)
-          }
-          response.on("drain", proceed).on("close", proceed)
-          return Effect.sync(stopWaiting)
-        }),
+      emit: (next) => written(() => writer.write(next)),
+      emitError: writeError && ((error) => written(() => writeError(error))),
       end: (outcome) =>
         guard(() => {
           if (isClosed(response) || response.writableEnded) return

@@ -4,8 +4,9 @@
  * LogLine.ts formats lines; Logging.ts writes them.
  */
 import { create } from "@bufbuild/protobuf"
-import { type LogLevel, Result } from "effect"
+import { Result } from "effect"
 import { type InferenceError, InvalidRequest, Unsupported } from "@nereid/core/Errors"
+import type { LogFilter } from "@nereid/core/internal/running/LogFilter"
 import { type SettingsDocument, wrongType } from "@nereid/core/internal/codec/json/SettingsDocument"
 import {
   type LogSettingsRequest,
@@ -35,11 +36,9 @@ export interface LogSettings {
 }
 
 /** The settings of a running server. */
-export interface LogControl {
+export interface LogControl extends LogFilter {
   readonly current: () => LogSettings
   readonly change: (changes: LogChanges) => LogSettings
-  /** Tells whether messages of this level are logged. */
-  readonly isOn: (level: LogLevel.LogLevel) => boolean
   /** Events that are logged. */
   readonly events: LogTap
 }
@@ -59,10 +58,19 @@ const defaults: LogSettings = {
 
 export const make = (options: Partial<LogSettings> = {}): LogControl => {
   let settings: LogSettings = { ...defaults, ...options }
+  const listeners = new Set<() => void>()
   return {
     events: new LogTap(),
     current: () => settings,
-    change: (changes) => (settings = { ...settings, ...changes }),
+    change: (changes) => {
+      settings = { ...settings, ...changes }
+      for (const listener of listeners) listener()
+      return settings
+    },
+    onChange: (listener) => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
     isOn: (level) => {
       switch (level) {
         case "Trace":

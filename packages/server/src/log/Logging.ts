@@ -6,6 +6,7 @@
  * own lines this way. If the program sets other loggers, the server keeps them and filters by the same settings.
  */
 import { Context, Effect, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
+import { LogFilter } from "@nereid/core/internal/running/LogFilter"
 import { printJson } from "./JsonLine.ts"
 import * as LogColour from "./LogColour.ts"
 import * as LogLine from "./LogLine.ts"
@@ -50,6 +51,7 @@ export const layer = (options: LoggingOptions = {}): Layer.Layer<Logging, ServeE
       Context.make(Logging, logging).pipe(
         Context.add(Logger.CurrentLoggers, new Set([logging.logger, Logger.tracerLogger])),
         Context.add(References.MinimumLogLevel, "Trace"),
+        Context.add(LogFilter, logging.control),
       ),
     ),
   )
@@ -85,6 +87,7 @@ export const through =
       return yield* effect.pipe(
         Effect.provideService(Logger.CurrentLoggers, new Set(all)),
         Effect.provideService(References.MinimumLogLevel, "Trace"),
+        Effect.provideService(LogFilter, control),
       )
     })
 

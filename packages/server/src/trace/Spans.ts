@@ -42,9 +42,12 @@ export const spanned = ({ infer, stream }: InferenceDispatch, spans: SpanSource)
     const trace = begin(wire, spans)
     return cancelling(trace, infer({ ...wire, trace }, deadline, ending(trace, reply), memory))
   },
-  stream: (wire, deadline, { emit, end }, memory) => {
+  stream: (wire, deadline, receiver, memory) => {
     const trace = begin(wire, spans)
-    return cancelling(trace, stream({ ...wire, trace }, deadline, { emit, end: ending(trace, end) }, memory))
+    return cancelling(
+      trace,
+      stream({ ...wire, trace }, deadline, { ...receiver, end: ending(trace, receiver.end) }, memory),
+    )
   },
 })
 

@@ -41,7 +41,7 @@ export const traced = ({ infer, stream }: InferenceDispatch, { now }: Pick<Traci
           responded(trace, response)
           return receiver.emit(response, isLast)
         })
-      return cancelling(trace, stream(wire, deadline, { emit, end: ending(trace, receiver.end) }, memory))
+      return cancelling(trace, stream(wire, deadline, { ...receiver, emit, end: ending(trace, receiver.end) }, memory))
     },
   }
 }
