@@ -36,7 +36,7 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   repository: ["core", "protocol", "onnx", "worker", "python"],
   http2: [],
   server: ["core", "protocol", "dashboard", "http2"],
-  client: ["core", "protocol"],
+  client: ["core", "protocol", "http2"],
   cluster: ["core", "client"],
   bench: ["core", "protocol", "http2"],
   "create-nereid": [],

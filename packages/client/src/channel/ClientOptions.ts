@@ -35,6 +35,11 @@ export interface ClientOptions {
   /** Maximum size of a response, in bytes; a larger response fails with ExecutionFailed. Default 256 MiB. */
   readonly maxResponseSize?: number
   /**
+   * Implementation of HTTP/2 for gRPC: "node" for node:http2, "own" for Nereid's, which costs less per call and is
+   * newer. Browsers ignore it. Default "node", unless the environment variable NEREID_HTTP2 is "own".
+   */
+  readonly http2?: "node" | "own"
+  /**
    * Compares the declaration with the server's metadata once, before the first call. Each request of the check has a
    * timeout of `timeout`, or 30 seconds. Default false.
    */
@@ -57,6 +62,8 @@ export interface ClientSettings {
   readonly connectTimeout: number
   readonly maxInFlight: number
   readonly maxResponseSize: number
+  /** Undefined for the default. */
+  readonly http2: "node" | "own" | undefined
   readonly verify: boolean
 }
 
@@ -81,6 +88,7 @@ export const settings = (
     connectTimeout: Duration.toMillis(connectTimeout),
     maxInFlight,
     maxResponseSize,
+    http2: options.http2,
     verify,
   }
   return Result.map(ServerUrl.parse(url, assumed), (endpoint) => ({ endpoint, ...others }))

@@ -3,34 +3,35 @@
  * stream, the call starts once more. GrpcConnection.ts opens streams and writes requests. GrpcUnaryCall.ts and
  * GrpcStreamCall.ts read messages.
  */
-import { type ClientHttp2Stream, constants, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2"
 import { Result } from "effect"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
+import { ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
+import type { CallHeaders, ResponseHeaders } from "./CallHeaders.ts"
 import * as GrpcFailure from "./GrpcFailure.ts"
-import type { GrpcSession } from "./GrpcSession.ts"
+import type { CallStream, GrpcSession } from "./GrpcSession.ts"
 import type { CallConnection, StartableCall } from "./StartableCall.ts"
 
 /** `A` is the outcome of a call that succeeds. */
 export abstract class ClientCall<A> implements StartableCall {
-  readonly headers: OutgoingHttpHeaders
+  readonly headers: CallHeaders
   /** The request message behind its prefix. */
   readonly frame: Uint8Array
   /** Largest response message in bytes. */
   protected readonly limit: number
-  protected stream: ClientHttp2Stream | undefined
-  protected responseHeaders: IncomingHttpHeaders | undefined
-  protected trailers: IncomingHttpHeaders | undefined
+  protected stream: CallStream | undefined
+  protected responseHeaders: ResponseHeaders | undefined
+  protected trailers: ResponseHeaders | undefined
   readonly #connection: CallConnection
   /** Takes the outcome; undefined once the call is over. */
   #reply: ((outcome: Result.Result<A, GrpcFailure.GrpcFailure>) => void) | undefined
   /** Whether this is the second stream. */
   #isRetry = false
-  #error: Error | undefined
+  #session: GrpcSession | undefined
 
   constructor(
     connection: CallConnection,
-    headers: OutgoingHttpHeaders,
+    headers: CallHeaders,
     frame: Uint8Array,
     limit: number,
     reply: (outcome: Result.Result<A, GrpcFailure.GrpcFailure>) => void,
@@ -42,22 +43,16 @@ export abstract class ClientCall<A> implements StartableCall {
     this.#reply = reply
   }
 
-  /** Reads the response from its stream. */
-  listen(session: GrpcSession, stream: ClientHttp2Stream): void {
+  begin(session: GrpcSession, stream: CallStream): void {
+    this.#session = session
     this.stream = stream
-    stream.on("response", (headers) => this.#onHeaders(headers))
-    stream.on("data", (chunk: Buffer) => this.onData(chunk))
-    stream.on("trailers", (trailers) => this.#onTrailers(trailers))
-    // Required: a reset would otherwise be an uncaught error. The call reads the reason when the stream closes.
-    stream.on("error", (error) => (this.#error = error))
-    stream.on("close", () => this.#onClose(session, stream))
   }
 
   /** Ends the call on both sides without an outcome. */
   cancel(): void {
     if (this.isOver) return
     this.#reply = undefined
-    this.#reset()
+    this.stream?.cancel()
   }
 
   fail(failure: GrpcFailure.GrpcFailure): void {
@@ -65,10 +60,13 @@ export abstract class ClientCall<A> implements StartableCall {
   }
 
   /** Takes the next bytes of the response. */
-  protected abstract onData(chunk: Buffer): void
+  abstract onData(chunk: Uint8Array): void
+
+  /** Called when the whole response was read. */
+  abstract onEnd(): void
 
   /** Called when the trailers have arrived, possibly ahead of the last data. */
-  protected abstract onTrailers(trailers: IncomingHttpHeaders): void
+  protected abstract onStatus(trailers: ResponseHeaders): void
 
   /** Called when the stream has closed before the call was over: the last chance to settle it by its trailers. */
   protected abstract onClosed(): void
@@ -87,7 +85,7 @@ export abstract class ClientCall<A> implements StartableCall {
   /** Ends the call for an error in the response. */
   protected refuse(failure: GrpcFailure.GrpcFailure): void {
     if (this.isOver) return
-    this.#reset()
+    this.stream?.cancel()
     this.fail(failure)
   }
 
@@ -106,43 +104,34 @@ export abstract class ClientCall<A> implements StartableCall {
 
   /** Stops sending the request. A response may come before all of it is sent, and the rest is not read then. */
   protected stopSending(): void {
-    if (this.stream?.writableFinished === false) this.stream.close(constants.NGHTTP2_CANCEL)
+    if (this.stream?.isSent === false) this.stream.cancel()
   }
 
-  #reset(): void {
-    this.stream?.close(constants.NGHTTP2_CANCEL)
-    // Data that is not read would keep the stream from closing.
-    this.stream?.resume()
-  }
-
-  #onHeaders(headers: IncomingHttpHeaders): void {
+  onHeaders(headers: ResponseHeaders): void {
     this.responseHeaders = headers
     // Headers with a status are trailers as well, and nothing follows them.
-    if (headers["grpc-status"] !== undefined) return this.#onTrailers(headers)
+    if (headers["grpc-status"] !== undefined) return this.onTrailers(headers)
     const failure = GrpcFailure.fromHeaders(headers)
     if (failure !== undefined) this.refuse(failure)
   }
 
-  #onTrailers(trailers: IncomingHttpHeaders): void {
+  onTrailers(trailers: ResponseHeaders): void {
     this.trailers = trailers
-    this.onTrailers(trailers)
+    this.onStatus(trailers)
   }
 
-  #onClose(session: GrpcSession, stream: ClientHttp2Stream): void {
-    session.released()
+  onClose(code: number | undefined, isUnsent: boolean, error: Error | undefined): void {
     if (this.isOver) return
     this.onClosed()
     if (this.isOver) return
-    const { rstCode } = stream
     // The server did not process a refused stream (RFC 9113, 8.7), so the call starts again, but only once.
-    if (rstCode === constants.NGHTTP2_REFUSED_STREAM && !this.#isRetry && this.responseHeaders === undefined) {
+    if (code === ErrorCode.REFUSED_STREAM && !this.#isRetry && this.responseHeaders === undefined) {
       this.#isRetry = true
-      this.#error = undefined
       return this.#connection.start(this)
     }
-    const failure = this.#connection.lost(session, this.#error) ?? GrpcFailure.unfinished(rstCode)
-    // A stream without an id has waited for the server's limit of streams. GOAWAY refuses streams that come behind it.
-    const isUnsent = stream.id === undefined || rstCode === constants.NGHTTP2_REFUSED_STREAM
+    const session = this.#session
+    const failure =
+      (session === undefined ? undefined : this.#connection.lost(session, error)) ?? GrpcFailure.unfinished(code)
     this.fail(isUnsent && this.responseHeaders === undefined ? { ...failure, cause: "unsent" } : failure)
   }
 }

@@ -2,7 +2,6 @@
  * ModelInfer and ModelStreamInfer as a channel, directly on the connection: Connect's Transport interface would cost a
  * promise, an abort signal and two Headers for each call.
  */
-import type { OutgoingHttpHeaders } from "node:http2"
 import { Result } from "effect"
 import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import { fromTrailers } from "@nereid/core/internal/wire/ErrorTrailers"
@@ -13,6 +12,7 @@ import * as InferMessage from "@nereid/core/internal/codec/protobuf/InferMessage
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { ServerChannel } from "../channel/Channel.ts"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
+import type { CallHeaders } from "./CallHeaders.ts"
 import { GrpcConnection } from "./GrpcConnection.ts"
 import * as GrpcFailure from "./GrpcFailure.ts"
 import * as GrpcHealth from "./GrpcHealth.ts"
@@ -36,7 +36,7 @@ export const make = (settings: ClientSettings): ServerChannel => {
   const connection = new GrpcConnection(settings)
   const streams = new GrpcConnection(settings, streamWindow)
   const headers = connection.headers(path)
-  const streamHeaders = streams.headers(streamPath, errorMode)
+  const streamHeaders = streams.repeatedHeaders(streamPath, errorMode)
   return {
     infer: (wire, timeoutMs, reply) => {
       const call = connection.call(
@@ -72,8 +72,8 @@ export const make = (settings: ClientSettings): ServerChannel => {
   }
 }
 
-const traced = (headers: OutgoingHttpHeaders, wire: WireRequest): OutgoingHttpHeaders =>
-  wire.parent === undefined ? headers : { ...headers, ...TraceParent.headers(wire) }
+const traced = (headers: CallHeaders, wire: WireRequest): CallHeaders =>
+  wire.parent === undefined ? headers : headers.with(TraceParent.headers(wire))
 
 const read = (message: Uint8Array): Result.Result<WireResponse, InferenceError> => {
   try {

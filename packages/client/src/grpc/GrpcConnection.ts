@@ -4,7 +4,6 @@
  *
  *   none ──first call──► session ──GOAWAY, close, error──► none
  */
-import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2"
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { prefixLength, writePrefix } from "@nereid/core/internal/grpc/GrpcFrame"
@@ -12,8 +11,11 @@ import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
 import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
 import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
+import { CallHeaders, type Fields } from "./CallHeaders.ts"
 import * as GrpcFailure from "./GrpcFailure.ts"
-import { GrpcSession } from "./GrpcSession.ts"
+import type { CallStream, GrpcSession } from "./GrpcSession.ts"
+import { NodeSession } from "./NodeSession.ts"
+import { OwnSession } from "./OwnSession.ts"
 import type { StartableCall } from "./StartableCall.ts"
 import { type GrpcReceiver, GrpcStreamCall } from "./GrpcStreamCall.ts"
 import { type GrpcOutcome, GrpcUnaryCall } from "./GrpcUnaryCall.ts"
@@ -24,6 +26,8 @@ export class GrpcConnection {
   readonly #settings: ClientSettings
   readonly #window: number
   readonly #authority: string
+  readonly #isOwn: boolean
+  readonly #headers = new Map<string, CallHeaders>()
   readonly #sessions = new Set<GrpcSession>()
   #current: GrpcSession | undefined
   #closed = false
@@ -32,20 +36,27 @@ export class GrpcConnection {
   constructor(settings: ClientSettings, window = defaultWindow) {
     this.#settings = settings
     this.#window = window
+    this.#isOwn = (settings.http2 ?? process.env["NEREID_HTTP2"]) === "own"
     this.#authority = ServerUrl.address(settings.endpoint)
   }
 
-  /** Builds the headers of an RPC once, for all its calls. */
-  headers(path: string, more: OutgoingHttpHeaders = {}): OutgoingHttpHeaders {
-    return {
-      ":method": "POST",
-      ":path": path,
-      ...this.#settings.headers,
-      ...more,
-      "content-type": GrpcContentType.protobuf,
-      te: "trailers",
-      "user-agent": "nereid",
-    }
+  /** The headers of the calls of an RPC. */
+  headers(path: string): CallHeaders {
+    const known = this.#headers.get(path)
+    if (known !== undefined) return known
+    const headers = this.repeatedHeaders(path, {})
+    this.#headers.set(path, headers)
+    return headers
+  }
+
+  /** Headers with further fields, which many calls share. */
+  repeatedHeaders(path: string, more: Fields): CallHeaders {
+    return CallHeaders.repeated(this.#fields(path, more))
+  }
+
+  /** Headers with further fields, for one call. */
+  headersOnce(path: string, more: Fields): CallHeaders {
+    return CallHeaders.once(this.#fields(path, more))
   }
 
   /**
@@ -53,7 +64,7 @@ export class GrpcConnection {
    * returns, and not after the call was cancelled, which resets its stream.
    */
   call(
-    headers: OutgoingHttpHeaders,
+    headers: CallHeaders,
     frame: Uint8Array,
     timeoutMs: number | undefined,
     reply: (outcome: GrpcOutcome) => void,
@@ -66,7 +77,7 @@ export class GrpcConnection {
 
   /** The same for an RPC that answers with any number of messages. */
   stream(
-    headers: OutgoingHttpHeaders,
+    headers: CallHeaders,
     frame: Uint8Array,
     timeoutMs: number | undefined,
     receiver: GrpcReceiver,
@@ -81,16 +92,15 @@ export class GrpcConnection {
   start(call: StartableCall): void {
     if (this.#closed) return call.fail(this.#unavailable("is"))
     let session: GrpcSession
-    let stream: ClientHttp2Stream
+    let stream: CallStream
     try {
       session = this.#session()
-      stream = session.request(call.headers)
+      stream = session.request(call.headers, call.frame, call)
     } catch (error) {
       const message = connectionLost(this.#settings.endpoint, true, error)
       return call.fail(GrpcFailure.failure(GrpcCode.UNAVAILABLE, message, "unsent"))
     }
-    call.listen(session, stream)
-    stream.end(call.frame)
+    call.begin(session, stream)
   }
 
   /** Returns the reason why a session no longer responds; undefined if the session is intact. */
@@ -111,6 +121,20 @@ export class GrpcConnection {
     return Promise.all(ended).then(() => {})
   }
 
+  #fields(path: string, more: Fields): Fields {
+    return {
+      ":method": "POST",
+      ":scheme": this.#settings.endpoint.secure ? "https" : "http",
+      ":path": path,
+      ":authority": this.#authority,
+      ...this.#settings.headers,
+      ...more,
+      "content-type": GrpcContentType.protobuf,
+      te: "trailers",
+      "user-agent": "nereid",
+    }
+  }
+
   #unavailable(tense: "is" | "was"): GrpcFailure.GrpcFailure {
     return GrpcFailure.failure(GrpcCode.UNAVAILABLE, `the client of ${this.#authority} ${tense} closed`)
   }
@@ -119,7 +143,9 @@ export class GrpcConnection {
     const current = this.#current
     if (current?.isUsable === true) return current
     current?.retire()
-    const session = new GrpcSession(this.#settings, this.#window)
+    const session = this.#isOwn
+      ? new OwnSession(this.#settings, this.#window)
+      : new NodeSession(this.#settings, this.#window)
     this.#sessions.add(session)
     session.onClosed(() => {
       this.#sessions.delete(session)
@@ -129,5 +155,5 @@ export class GrpcConnection {
   }
 }
 
-const timed = (headers: OutgoingHttpHeaders, timeoutMs: number | undefined): OutgoingHttpHeaders =>
-  timeoutMs === undefined ? headers : { ...headers, "grpc-timeout": GrpcTimeout.print(timeoutMs) }
+const timed = (headers: CallHeaders, timeoutMs: number | undefined): CallHeaders =>
+  timeoutMs === undefined ? headers : headers.with({ "grpc-timeout": GrpcTimeout.print(timeoutMs) })

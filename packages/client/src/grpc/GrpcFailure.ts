@@ -2,18 +2,19 @@
  * The failed end of a call, from the headers and trailers of its stream or from its connection. Statuses themselves are
  * in core's GrpcStatus.ts.
  */
-import { constants, type IncomingHttpHeaders } from "node:http2"
 import { Result } from "effect"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import * as GrpcStatus from "@nereid/core/internal/grpc/GrpcStatus"
+import { ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
+import type { ResponseHeaders } from "./CallHeaders.ts"
 import type { FailureCause } from "../channel/Channel.ts"
 
 export interface GrpcFailure {
   readonly code: number
   readonly message: string
   /** The headers that carried the status; empty if the server reported none. */
-  readonly metadata: IncomingHttpHeaders
+  readonly metadata: ResponseHeaders
   /** Absent for a status of the server. */
   readonly cause?: FailureCause
 }
@@ -23,7 +24,7 @@ export const failure = (code: number, message: string, cause?: FailureCause): Gr
   cause === undefined ? { code, message, metadata: {} } : { code, message, metadata: {}, cause }
 
 /** The status of trailers, or of headers that are trailers as well; undefined if they carry none. */
-export const fromTrailers = (headers: IncomingHttpHeaders): Result.Result<void, GrpcFailure> | undefined => {
+export const fromTrailers = (headers: ResponseHeaders): Result.Result<void, GrpcFailure> | undefined => {
   const status = single(headers["grpc-status"])
   if (status === undefined) return undefined
   if (status === "0") return Result.void
@@ -31,13 +32,12 @@ export const fromTrailers = (headers: IncomingHttpHeaders): Result.Result<void, 
 }
 
 /** The failure of response headers that carry no gRPC status; undefined if they begin a gRPC response. */
-export const fromHeaders = (headers: IncomingHttpHeaders): GrpcFailure | undefined => {
-  // A number at run time, which the index signature of the type does not know.
+export const fromHeaders = (headers: ResponseHeaders): GrpcFailure | undefined => {
   const status = Number(headers[":status"])
   if (status !== 200) {
     return failure(GrpcStatus.codeOfHttpStatus(status), `the server answered with HTTP status ${status}`)
   }
-  const type = headers["content-type"] ?? ""
+  const type = single(headers["content-type"]) ?? ""
   if (GrpcContentType.isPlain(type)) return undefined
   const message = `the server answered with content-type ${JSON.stringify(type)}, not application/grpc`
   return failure(GrpcCode.UNKNOWN, message)
@@ -45,7 +45,7 @@ export const fromHeaders = (headers: IncomingHttpHeaders): GrpcFailure | undefin
 
 /** The failure of a stream that ended without a status. `error` is its HTTP/2 error code. */
 export const unfinished = (error: number | undefined): GrpcFailure => {
-  if (error === undefined || error === constants.NGHTTP2_NO_ERROR) {
+  if (error === undefined || error === ErrorCode.NO_ERROR) {
     return failure(GrpcCode.UNAVAILABLE, "the server ended the response without a status", "lost")
   }
   const message = `the server reset the call with HTTP/2 error code ${error}`
@@ -60,5 +60,7 @@ export const causeOf = ({ cause, metadata }: GrpcFailure): FailureCause | undefi
 }
 
 /** The value of a header field that should be there once. */
-export const single = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
-  typeof value === "object" ? value[0] : value
+export const single = (value: ResponseHeaders[string]): string | undefined => {
+  if (typeof value === "string" || value === undefined) return value
+  return typeof value === "number" ? String(value) : value[0]
+}

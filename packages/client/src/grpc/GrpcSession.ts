@@ -1,95 +1,59 @@
 /**
- * One HTTP/2 session to a server, with the reason if it is lost. GrpcConnection.ts opens and replaces sessions. A
- * session without calls in flight is unref'd, so that a finished program exits.
+ * One HTTP/2 session to a server, as calls use it. NodeSession.ts implements it on node:http2, OwnSession.ts on
+ * `@nereid/http2`. GrpcConnection.ts opens and replaces sessions.
  */
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from "node:http2"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
-import type { ClientSettings } from "../channel/ClientOptions.ts"
+import type { ServerUrl } from "@nereid/core/internal/wire/ServerUrl"
 import { connectionLost } from "../channel/ConnectionLost.ts"
-import { fixedLookup } from "../channel/FixedLookup.ts"
-import * as ServerUrl from "@nereid/core/internal/wire/ServerUrl"
+import type { CallHeaders, ResponseHeaders } from "./CallHeaders.ts"
 import * as GrpcFailure from "./GrpcFailure.ts"
 
-/** Stream ids are odd and below 2^31; a session that comes near their end is replaced. */
-const maxCalls = 2 ** 29
+/** The stream of a call, whose request is sent. */
+export interface CallStream {
+  /** Whether the whole request was sent. */
+  readonly isSent: boolean
+  /** Holds the response back, until `resume`. */
+  readonly pause: () => void
+  readonly resume: () => void
+  /** Resets the stream. Events may still follow. */
+  readonly cancel: () => void
+}
 
-const mebibyte = 1024 * 1024
-
-export class GrpcSession {
-  readonly #http2: ClientHttp2Session
-  readonly #endpoint: ServerUrl.ServerUrl
-  #calls = 0
-  /** Streams that are not closed. */
-  #open = 0
-  #connected = false
-  #error: Error | undefined
-
-  /** `window`: bytes that a call may be sent before it reads them. */
-  constructor({ endpoint, ip, tls, connectTimeout }: ClientSettings, window: number) {
-    this.#endpoint = endpoint
-    const http2 = connect(ServerUrl.origin(endpoint), {
-      settings: { initialWindowSize: window, enablePush: false },
-      // Node's 10 MB would reset calls with large tensors; what bounds them is maxInFlight and maxResponseSize.
-      maxSessionMemory: Number.MAX_SAFE_INTEGER,
-      ...tls,
-      ...fixedLookup(ip),
-    })
-    const timer = setTimeout(
-      () => http2.destroy(new Error(`no connection within ${connectTimeout} ms`)),
-      Math.min(connectTimeout, 2 ** 31 - 1),
-    )
-    http2.once("connect", (_, socket) => {
-      clearTimeout(timer)
-      this.#connected = true
-      // Emitted a tick later, in which it may have been destroyed.
-      if (http2.destroyed) return
-      http2.setLocalWindowSize(16 * mebibyte)
-      // Detects a peer that vanished.
-      socket.setKeepAlive(true, 30_000)
-    })
-    http2.on("error", (error) => (this.#error ??= error))
-    http2.once("close", () => clearTimeout(timer))
-    this.#http2 = http2
-  }
-
-  /** Whether the session accepts another call. */
-  get isUsable(): boolean {
-    return !this.#http2.closed && !this.#http2.destroyed && this.#calls < maxCalls
-  }
-
+/** Events of the stream of a call. None comes before its session has returned the stream. */
+export interface CallEvents {
+  readonly onHeaders: (headers: ResponseHeaders) => void
+  readonly onData: (chunk: Uint8Array) => void
+  readonly onTrailers: (trailers: ResponseHeaders) => void
+  readonly onEnd: () => void
   /**
-   * Opens a stream for one call, which must call `released` when the stream has closed.
+   * The stream has closed, with a code of HTTP/2. `isUnsent`: the server has not begun with the request. `error`: why
+   * the stream was lost.
+   */
+  readonly onClose: (code: number | undefined, isUnsent: boolean, error: Error | undefined) => void
+}
+
+export interface GrpcSession {
+  /** Whether the session accepts another call. */
+  readonly isUsable: boolean
+  /**
+   * Opens a stream for one call, and sends the request.
    * @throws if the headers are invalid, or the session is no longer usable
    */
-  request(headers: OutgoingHttpHeaders): ClientHttp2Stream {
-    const stream = this.#http2.request(headers)
-    this.#calls += 1
-    if (this.#open++ === 0) this.#http2.ref()
-    return stream
-  }
-
-  released(): void {
-    if (--this.#open === 0 && !this.#http2.destroyed) this.#http2.unref()
-  }
-
+  readonly request: (headers: CallHeaders, frame: Uint8Array, events: CallEvents) => CallStream
   /** Returns why the session was lost, given the error of a stream; undefined while it is open. */
-  lost(streamError: Error | undefined): GrpcFailure.GrpcFailure | undefined {
-    if (!this.#http2.destroyed && !this.#http2.closed && this.#error === undefined) return undefined
-    const message = connectionLost(this.#endpoint, this.#connected, this.#error ?? streamError)
-    return GrpcFailure.failure(GrpcCode.UNAVAILABLE, message, this.#connected ? "lost" : "unsent")
-  }
-
-  onClosed(run: () => void): void {
-    if (this.#http2.destroyed) run()
-    else this.#http2.once("close", run)
-  }
-
+  readonly lost: (streamError: Error | undefined) => GrpcFailure.GrpcFailure | undefined
+  readonly onClosed: (run: () => void) => void
   /** Takes no more calls; those on it go on to their ends. */
-  retire(): void {
-    if (!this.#http2.closed) this.#http2.close()
-  }
+  readonly retire: () => void
+  readonly destroy: () => void
+}
 
-  destroy(): void {
-    this.#http2.destroy()
-  }
+/** The failure of a call whose session was lost, or was never connected. */
+export const lostFailure = (
+  endpoint: ServerUrl,
+  isConnected: boolean,
+  error: Error | undefined,
+): GrpcFailure.GrpcFailure => {
+  const message = connectionLost(endpoint, isConnected, error)
+  return GrpcFailure.failure(GrpcCode.UNAVAILABLE, message, isConnected ? "lost" : "unsent")
 }

@@ -2,12 +2,11 @@
  * One call that is answered by any number of messages. Its receiver may pause it: the window of its stream then fills,
  * and the server waits.
  */
-import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2"
 import { Result } from "effect"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import type { CallHeaders } from "./CallHeaders.ts"
 import { ClientCall, view } from "./ClientCall.ts"
 import * as GrpcFailure from "./GrpcFailure.ts"
-import type { GrpcSession } from "./GrpcSession.ts"
 import type { CallConnection } from "./StartableCall.ts"
 
 export interface GrpcReceiver {
@@ -24,7 +23,7 @@ export class GrpcStreamCall extends ClientCall<void> {
 
   constructor(
     connection: CallConnection,
-    headers: OutgoingHttpHeaders,
+    headers: CallHeaders,
     frame: Uint8Array,
     limit: number,
     receiver: GrpcReceiver,
@@ -33,12 +32,9 @@ export class GrpcStreamCall extends ClientCall<void> {
     this.#receiver = receiver
   }
 
-  override listen(session: GrpcSession, stream: ClientHttp2Stream): void {
-    super.listen(session, stream)
-    stream.on("end", () => {
-      this.#hasEnded = true
-      this.#endIfComplete()
-    })
+  override onEnd(): void {
+    this.#hasEnded = true
+    this.#endIfComplete()
   }
 
   pause(): void {
@@ -49,7 +45,7 @@ export class GrpcStreamCall extends ClientCall<void> {
     this.stream?.resume()
   }
 
-  protected override onData(chunk: Buffer): void {
+  override onData(chunk: Uint8Array): void {
     const reader = this.#reader
     if (this.isOver) return
     reader.add(chunk)
@@ -60,7 +56,7 @@ export class GrpcStreamCall extends ClientCall<void> {
     if (reader.refusal !== undefined) this.refuseMessage(reader, "a response")
   }
 
-  protected override onTrailers(): void {
+  protected override onStatus(): void {
     this.#endIfComplete()
   }
 

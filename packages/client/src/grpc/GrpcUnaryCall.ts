@@ -1,17 +1,17 @@
 /** One unary call: reads the only message of its response. */
-import type { IncomingHttpHeaders } from "node:http2"
 import { Result } from "effect"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { isWhole, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import type { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
+import type { ResponseHeaders } from "./CallHeaders.ts"
 import { ClientCall, view } from "./ClientCall.ts"
 import * as GrpcFailure from "./GrpcFailure.ts"
 
 export interface GrpcResponse {
-  readonly headers: IncomingHttpHeaders
+  readonly headers: ResponseHeaders
   /** A view on received memory, and not a Buffer, whose slice() would not copy. */
   readonly message: Uint8Array
-  readonly trailers: IncomingHttpHeaders
+  readonly trailers: ResponseHeaders
 }
 
 export type GrpcOutcome = Result.Result<GrpcResponse, GrpcFailure.GrpcFailure>
@@ -21,7 +21,7 @@ export class GrpcUnaryCall extends ClientCall<GrpcResponse> {
   /** Reads a message that arrives in parts. */
   #reader: ResponseMessageReader<Uint8Array> | undefined
 
-  protected override onData(chunk: Buffer): void {
+  override onData(chunk: Uint8Array): void {
     if (this.isOver || chunk.length === 0) return
     if (this.#message !== undefined) return this.#refuseExtra()
     if (this.#reader === undefined && isWhole(chunk, this.limit)) {
@@ -36,7 +36,7 @@ export class GrpcUnaryCall extends ClientCall<GrpcResponse> {
     } else if (reader.refusal !== undefined) this.refuseMessage(reader, "the reply")
   }
 
-  protected override onTrailers(trailers: IncomingHttpHeaders): void {
+  protected override onStatus(trailers: ResponseHeaders): void {
     const status = GrpcFailure.fromTrailers(trailers)
     if (status === undefined) return
     if (Result.isFailure(status)) {
@@ -47,6 +47,8 @@ export class GrpcUnaryCall extends ClientCall<GrpcResponse> {
     if (this.#message !== undefined) this.#succeed(this.#message, trailers)
   }
 
+  override onEnd(): void {}
+
   protected override onClosed(): void {
     const { trailers } = this
     const status = trailers && GrpcFailure.fromTrailers(trailers)
@@ -55,7 +57,7 @@ export class GrpcUnaryCall extends ClientCall<GrpcResponse> {
     this.fail(GrpcFailure.failure(GrpcCode.INTERNAL, "the server sent no complete message"))
   }
 
-  #succeed(message: Uint8Array, trailers: IncomingHttpHeaders): void {
+  #succeed(message: Uint8Array, trailers: ResponseHeaders): void {
     this.settle(Result.succeed({ headers: this.responseHeaders ?? {}, message, trailers }))
   }
 

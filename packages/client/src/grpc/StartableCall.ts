@@ -1,13 +1,14 @@
 /** The interfaces between a call and its connection. */
-import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2"
-import type { GrpcSession } from "./GrpcSession.ts"
+import type { CallHeaders } from "./CallHeaders.ts"
+import type { CallEvents, CallStream, GrpcSession } from "./GrpcSession.ts"
 import type { GrpcFailure } from "./GrpcFailure.ts"
 
 /** A call as its connection starts it. */
-export interface StartableCall {
-  readonly headers: OutgoingHttpHeaders
+export interface StartableCall extends CallEvents {
+  readonly headers: CallHeaders
   readonly frame: Uint8Array
-  readonly listen: (session: GrpcSession, stream: ClientHttp2Stream) => void
+  /** Gives the call its stream. */
+  readonly begin: (session: GrpcSession, stream: CallStream) => void
   readonly fail: (failure: GrpcFailure) => void
 }
 
