@@ -2,7 +2,6 @@
 import { Effect, Result } from "effect"
 import { Command } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
-import * as CheckReport from "./check/CheckReport.ts"
 import * as FlagKind from "./flags/FlagKind.ts"
 
 export const check = Command.make(
@@ -25,7 +24,11 @@ export const check = Command.make(
     ),
   },
   ({ json, repositories, backendDirectory }) =>
-    Effect.promise(() => CheckReport.print(packageJson, json, { repositories, backendDirectory })),
+    Effect.promise(async () => {
+      // Loads the client, which other commands do not need.
+      const CheckReport = await import("./check/CheckReport.ts")
+      await CheckReport.print(packageJson, json, { repositories, backendDirectory })
+    }),
 ).pipe(
   Command.withDescription(
     "Check that this machine can run a server: Node, ONNX Runtime, Python, free ports, and a test model over HTTP and gRPC",

@@ -5,12 +5,15 @@
  * that old versions have.
  */
 import { readFileSync } from "node:fs"
+import * as Modules from "node:module"
 import * as NodeVersion from "./check/NodeVersion.ts"
 
 const { engines } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"))
 const problem = NodeVersion.problem(process.versions.node, engines.node, process.execPath)
 
 if (problem === undefined) {
+  // Half of a start is the compilation of modules. Node keeps the cache in the temporary directory of the system.
+  Modules.enableCompileCache()
   import("./nereid.ts")
 } else {
   process.exitCode = 1

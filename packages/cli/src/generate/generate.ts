@@ -6,7 +6,6 @@ import { Argument, CliError, Command } from "effect/cli"
 import * as ContractFile from "@nereid/core/internal/contract/ContractFile"
 import * as GenerateFlags from "../flags/GenerateFlags.ts"
 import * as ContractCheck from "./ContractCheck.ts"
-import * as ContractSource from "./ContractSource.ts"
 import { GenerateError } from "./GenerateError.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
@@ -26,6 +25,8 @@ export const generate = Command.make(
       if (check && output === undefined) {
         return yield* new GenerateError({ message: "--check requires --output, the file to compare" })
       }
+      // Loads the client, which other commands do not need.
+      const ContractSource = yield* Effect.promise(() => import("./ContractSource.ts"))
       const { contracts, isComplete, notes } = yield* ContractSource.read(source, flags)
       if (check && output !== undefined) {
         yield* ContractCheck.check(output, contracts, isComplete)
