@@ -68,8 +68,8 @@ export interface Queue {
   ended?(requests: ReadonlyArray<QueuedRequest>, now: number, instance: Instance): void
   /** Whether an executed request may be queued for another execution. Default false. */
   readonly canResume?: boolean
-  /** Queues an executed request for another execution. False if its sequence is over. */
-  resume?(queued: QueuedRequest, now: number): boolean
+  /** Queues an executed request for another execution. Returns the error if its sequence is over. */
+  resume?(queued: QueuedRequest, now: number): InferenceError | undefined
   /** These instances ask for batches from now on, and those that still have pinned requests. */
   replaceInstances?(instances: ReadonlyArray<Instance>): void
   /** Calls `done` once no request is pinned to this instance any more, perhaps before this returns. */

@@ -7,13 +7,7 @@ import type { Admission } from "./Admission.ts"
 import type { RequestCompletion } from "./RequestCompletion.ts"
 import type * as Batch from "../batch/Batch.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
-import {
-  Cancelled,
-  ExecutionFailed,
-  type InferenceError,
-  InvalidRequest,
-  Unrecoverable,
-} from "../error/InferenceError.ts"
+import { ExecutionFailed, type InferenceError, InvalidRequest, Unrecoverable } from "../error/InferenceError.ts"
 import { stopping } from "../error/Refusal.ts"
 import type { Request, Trace } from "../request/Request.ts"
 import * as RequestSpan from "../request/RequestSpan.ts"
@@ -31,7 +25,7 @@ export interface RunningBatchOptions {
   readonly currentTimeMillis: () => number
   readonly batchOf: (requests: ReadonlyArray<Request>) => Batch.Batch
   /** Returns a request to the queue for another execution; undefined if the model is not configured for that. */
-  readonly resume: ((queued: QueuedRequest) => boolean) | undefined
+  readonly resume: ((queued: QueuedRequest) => InferenceError | undefined) | undefined
   /** Whether another scheduler, ahead of this one, queues such a request. */
   readonly passesReschedules: boolean
   /** Receives the requests of a batch that has ended, after their replies. */
@@ -201,7 +195,8 @@ export class RunningBatch {
     if (resume === undefined) return completion.refuse(queued, "BACKEND", unreschedulable())
     if (queued.done) return
     completion.executed(queued, this.#startedAt - queued.queuedAt + total, compute)
-    if (!resume(queued)) completion.refuse(queued, "OTHER", new Cancelled({ message: "" }))
+    const problem = resume(queued)
+    if (problem !== undefined) completion.refuse(queued, "OTHER", problem)
   }
 
   #fail(cause: Cause.Cause<InferenceError>, total: number): void {

@@ -23,6 +23,7 @@ import { Deadlines } from "./Deadlines.ts"
 import { Dispatcher } from "./Dispatcher.ts"
 import { QueuedRequest } from "./QueuedRequest.ts"
 import {
+  Cancelled,
   DeadlineExceeded,
   type InferenceError,
   ModelNotReady,
@@ -341,9 +342,9 @@ export class Scheduler {
     return !this.#hasStarted
   }
 
-  #resume(queued: QueuedRequest): boolean {
-    if (this.#isStopped) return false
-    return this.#queue.resume?.(queued, this.#nanos()) === true
+  #resume(queued: QueuedRequest): InferenceError | undefined {
+    if (this.#isStopped) return new Cancelled({ message: "" })
+    return this.#queue.resume?.(queued, this.#nanos())
   }
 
   #settled(requests: ReadonlyArray<QueuedRequest>, instance: Instance): void {

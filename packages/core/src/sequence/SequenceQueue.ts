@@ -22,7 +22,7 @@ import type { Lane } from "./Lane.ts"
 import * as LaneStrategy from "./LaneStrategy.ts"
 import { LiveSequences, type LiveSequencesOptions } from "./LiveSequences.ts"
 import { SequenceMoves, type SequenceMovesOptions } from "./SequenceMoves.ts"
-import { backlogProblem, type RequestCheck, requestProblem } from "./SequenceProblem.ts"
+import { backlogProblem, type RequestCheck, requestProblem, sequenceNotFound } from "./SequenceProblem.ts"
 import { SequenceRequests } from "./SequenceRequests.ts"
 import type { SequenceRun } from "./SequenceRun.ts"
 
@@ -135,17 +135,19 @@ export class SequenceQueue implements Queue, TimedQueue {
   }
 
   /** An executed request goes on: it is queued again, behind the other requests of its sequence. */
-  resume(queued: QueuedRequest, now: number): boolean {
+  resume(queued: QueuedRequest, now: number): InferenceError | undefined {
     const run = this.#requests.runOf(queued)
-    if (run === undefined || queued.done || run.end !== undefined || queued.request.sequence === undefined) return false
-    queued.queuedAt = now
-    queued.request = {
-      ...queued.request,
-      sequence: { ...queued.request.sequence, isStart: false, isEnd: false, returned: undefined },
+    const { sequence } = queued.request
+    if (run === undefined || queued.done || sequence === undefined) return new Cancelled({ message: "" })
+    if (run.end !== undefined) {
+      const { model, ended } = this.#options
+      return sequenceNotFound(model, run.id, ended.get(run.id))
     }
+    queued.queuedAt = now
+    queued.request = { ...queued.request, sequence: { ...sequence, isStart: false, isEnd: false, returned: undefined } }
     run.issued = undefined
     this.#append(run, queued)
-    return true
+    return undefined
   }
 
   remove(queued: QueuedRequest): void {
