@@ -16,7 +16,7 @@ const direct: ReadonlyArray<Scenario> = [
   {
     ...one,
     name: "backlog_fill_no_end",
-    proves: ["S1.5.backlog-order", "S1.6.span"],
+    proves: ["L1.5.backlog-order", "L1.6.span"],
     hold: [10, 3],
     steps: [
       ...whole(a, [1, 2, 3]),
@@ -34,7 +34,7 @@ const direct: ReadonlyArray<Scenario> = [
   {
     ...one,
     name: "backlog_sequence_timeout",
-    proves: ["S1.5.idle", "S1.5.backlog"],
+    proves: ["L1.5.idle", "L1.5.backlog"],
     idle: 1_000_000,
     hold: [4, 0],
     steps: [
@@ -49,7 +49,7 @@ const direct: ReadonlyArray<Scenario> = [
     ...one,
     behaviour: "ids",
     name: "corrid skip_batch",
-    proves: ["S1.5.spread"],
+    proves: ["L1.5.spread"],
     maxBatchSize: 1,
     instances: 4,
     hold: [12, 0],
@@ -74,7 +74,7 @@ const direct: ReadonlyArray<Scenario> = [
 const timeouts = ["direct {}", "oldest { max_candidate_sequences: 1 }"].map((fields): Scenario => ({
   ...narrow,
   name: `request_timeout, ${fields}`,
-  proves: ["S1.5.timeout", "S1.5.timeout-first"],
+  proves: ["L1.5.timeout", "L1.5.timeout-first"],
   fields,
   idle: 60_000_000,
   hold: [1, 0],
@@ -95,7 +95,7 @@ const oldest: ReadonlyArray<Scenario> = [
   {
     ...narrow,
     name: "the backlog of oldest goes on once END has been executed",
-    proves: ["S1.5.release-oldest", "S1.5.backlog-order", "S1.1.oldest-slots-default"],
+    proves: ["L1.5.release-oldest", "L1.5.backlog-order", "L1.1.oldest-slots-default"],
     fields: "oldest {}",
     hold: [1, 0],
     steps: [a, b, c, d].map((id) => step(id, "SE", Number(id), Number(id))),
@@ -105,7 +105,7 @@ const oldest: ReadonlyArray<Scenario> = [
     ...one,
     behaviour: "ids",
     name: "dyna backlog_fill",
-    proves: ["S1.7.preferred"],
+    oneTransport: true,
     fields: "oldest { max_candidate_sequences: 4 preferred_batch_size: 4 max_queue_delay_microseconds: 5000000 }",
     hold: [4, 0],
     steps: [

@@ -56,6 +56,7 @@ const queue = Effect.fnUntraced(function* (
 const answers = (calls: ReadonlyArray<{ readonly answer: Promise<number | string> }>) =>
   Effect.promise(() => Promise.all(calls.map(({ answer }) => answer)))
 
+// L1.5.cancel-direct@HTTP, L1.8.pending@HTTP
 it.live("direct: a request in a slot leaves with those behind it; earlier ones are executed", () =>
   Effect.gen(function* () {
     const ports = yield* serve({ ...accumulator, hold: [4, 0] })

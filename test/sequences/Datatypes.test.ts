@@ -14,6 +14,7 @@ const combinations = flags.flatMap((flag) => ids.map((id) => [flag, id] as const
 
 for (const [transport, send] of transports(4)) {
   describe(transport, () => {
+    // L1.1.flag-types@all, L1.1.id-types@all
     it.live("a model sees flags as INT32, FP32 or BOOL, and the id as any integer or text", () =>
       Effect.gen(function* () {
         const files = combinations.flatMap(([flag, id]) => [
@@ -32,6 +33,7 @@ for (const [transport, send] of transports(4)) {
       }),
     )
 
+    // L1.1.id-low-bits@all
     it.live("an id of 32 bits is the low half of a longer one", () =>
       Effect.gen(function* () {
         const ports = yield* serveFiles({
@@ -42,6 +44,7 @@ for (const [transport, send] of transports(4)) {
       }),
     )
 
+    // L2.strings@all
     it.live("a state of texts begins with the text of its file", () =>
       Effect.gen(function* () {
         const texts = `state { input_name: "INPUT_STATE" output_name: "OUTPUT_STATE" data_type: TYPE_STRING dims: 1

@@ -5,8 +5,9 @@ import { describe } from "vitest"
 import * as sequences from "../fixtures/sequences.ts"
 import { model, node, value } from "../fixtures/onnx.ts"
 import { step, whole } from "./Scenario.ts"
-import { http, overStream, sizes, transports } from "./SequenceCalls.ts"
+import { http, overStream, transports } from "./SequenceCalls.ts"
 import { serveFiles } from "./SequenceServer.ts"
+import { statistics } from "./Statistics.ts"
 
 const tensors = `
   input { name: "INPUT" data_type: TYPE_INT32 dims: 1 }
@@ -44,6 +45,7 @@ const files = (fields: string, file = sequences.flags(true)) => ({
 
 describe.each(Object.keys(forms))("%s", (form) => {
   for (const [transport, send] of transports(4)) {
+    // L1.9.pass@all, L1.4.ensemble@all, L1.8.ensemble@both
     it.live(`${transport}: the steps of a sequence reach its model`, () =>
       Effect.gen(function* () {
         const ports = yield* serveFiles(files(sequences.state(), sequences.accumulator(true)))
@@ -57,7 +59,7 @@ describe.each(Object.keys(forms))("%s", (form) => {
         for (const one of sent) {
           expect(yield* Effect.promise(() => send(ports, form, [one]))).toEqual([one.expected])
         }
-        expect(yield* Effect.promise(() => sizes(ports, form))).toEqual({ 1: 5 })
+        expect((yield* statistics(ports, form)).sizes).toEqual({ 1: 5 })
         const lost =
           `in ensemble '${form}', inference request for sequence 1 to model 'm' must specify the START flag on the ` +
           "first request of the sequence"
@@ -75,11 +77,12 @@ describe.each(Object.keys(forms))("%s", (form) => {
       expect(yield* Effect.promise(() => overStream(true)(ports, form, steps))).toEqual(
         steps.map(({ expected }) => expected),
       )
-      expect(yield* Effect.promise(() => sizes(ports, "m"))).toEqual(form === "simple" ? { 2: 4 } : { 4: 1 })
+      expect((yield* statistics(ports, "m")).sizes).toEqual(form === "simple" ? { 2: 4 } : { 4: 1 })
     }),
   )
 })
 
+// L1.9.override@all
 it.live("a step sets the sequence of the steps behind it, and of the response", () =>
   Effect.gen(function* () {
     const naming = `
@@ -106,5 +109,8 @@ it.live("a step sets the sequence of the steps behind it, and of the response", 
       parameters: { sequence_id: 77, sequence_start: true, sequence_end: true },
       outputs: [{ data: [79] }],
     })
+    for (const [, send] of transports(4)) {
+      expect(yield* Effect.promise(() => send(ports, "e", [step(0n, "", 2, 80)]))).toEqual([80])
+    }
   }),
 )

@@ -224,6 +224,7 @@ describe.each(servers)("$name", ({ serve, isDirect, keepsRunning, isInCode = fal
     }),
   )
 
+  // L1.5.cancel-direct@gRPC
   it.live(
     `a cancelled request that is the next of its sequence ${isDirect ? "ends the sequence" : "leaves alone, and the sequence goes on"}`,
     () =>
@@ -263,6 +264,7 @@ describe.each(servers)("$name", ({ serve, isDirect, keepsRunning, isInCode = fal
     }),
   )
 
+  // L1.5.cancel-direct@stream
   it.live("so does one whose next request waits for another sequence", () =>
     Effect.gen(function* () {
       const { ports, calls, answer, occupy } = yield* served(serve, batches)

@@ -46,7 +46,7 @@ describe.each(["direct {}", "oldest { max_candidate_sequences: 1 }"])("%s", (fie
       return { ports, call, fork, waiting }
     })
 
-    // S1.5.instances-keep@all, S1.5.instances-removed@all, S1.5.instances-backlog@all
+    // L1.5.instances-keep@all, L1.5.instances-removed@all, L1.5.instances-backlog@all
     it.live(`${transport}: a removed instance executes its sequences to their end, and takes none of the backlog`, () =>
       Effect.gen(function* () {
         const { ports, call, fork, waiting } = yield* served

@@ -1,6 +1,6 @@
 /**
- * Callers and models that try to read the state of another sequence: ONNX files, scripts and handlers in code, over each
- * transport. A secret is in the state of one sequence, and nobody else may see it.
+ * Callers and models that try to read the state of another sequence: ONNX files, scripts and handlers in code, over
+ * each transport. A secret is in the state of one sequence, and nobody else may see it.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
@@ -104,7 +104,7 @@ const refusedOutput = (ports: ObservedPorts, name: string) =>
 
 describe.each(Object.entries(servers))("%s", (name, serve) => {
   for (const [transport, send] of transports(4)) {
-    // S2.isolated@all
+    // L2.isolated@all
     it.live(`${transport}: no request sees the state of another sequence`, () =>
       Effect.gen(function* () {
         const ports = yield* serve
@@ -146,6 +146,7 @@ describe.each(Object.entries(servers))("%s", (name, serve) => {
     )
   }
 
+  // L2.not-output@HTTP
   it.live("a request cannot bring a state, or get one that is no output", () =>
     Effect.gen(function* () {
       const ports = yield* serve

@@ -1,9 +1,11 @@
 /** Iterative sequences: one request that a script executes again and again, with a response of each step. */
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { step } from "./Scenario.ts"
+import { Effect, Fiber } from "effect"
+import { notStarted, step } from "./Scenario.ts"
+import { blockedExecutions as executions, blockingSteps } from "../conformance/BlockedExecutions.ts"
 import { http, metric, overStream, type Ports } from "./SequenceCalls.ts"
 import { serveFiles } from "./SequenceServer.ts"
+import { statistics } from "./Statistics.ts"
 
 const config = (batching: string, more = "") => `
   max_batch_size: 4 ${more}
@@ -51,6 +53,7 @@ for (const strategy of ["direct {}", "oldest { max_candidate_sequences: 2 }"]) {
     }),
   )
 
+  // L3.slots@HTTP
   it.live(`more requests than slots have all their responses, ${strategy}`, () =>
     Effect.gen(function* () {
       const ports = yield* serve(iterative(strategy))
@@ -81,6 +84,7 @@ const unconfigured =
   "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is not configured to handle such a " +
   "flag."
 
+// L3.not-configured@stream
 it.live.each([
   ["direct", "sequence_batching { direct {} }"],
   ["oldest", "sequence_batching { oldest {} }"],
@@ -113,3 +117,61 @@ it.live("a caller that leaves between two steps frees its slot", () =>
     expect(yield* metric(ports, "nereid_sequences_ended", 'reason="cancelled"')).toBe(1)
   }),
 )
+
+const executing = Effect.repeat(
+  Effect.sync(() => executions.running.length),
+  { until: (count) => count === 1 },
+)
+
+/** A model whose steps the test ends, and a sequence of three steps. */
+const blocked = Effect.fnUntraced(function* (fields: string) {
+  const other = `sequence_batching { max_sequence_idle_microseconds: 20000 }`
+  const ports = yield* serveFiles(
+    {
+      "m/config.pbtxt": config(iterative(`max_sequence_idle_microseconds: 20000 ${fields}`)),
+      "m/1/model.ts": blockingSteps("m"),
+      "clock/config.pbtxt": config(other),
+      "clock/1/model.ts": countdown,
+    },
+    { server: { drainTimeout: "10 millis" } },
+  )
+  yield* Effect.addFinalizer(() => Effect.sync(() => executions.reset()))
+  const answers = yield* Effect.forkChild(
+    Effect.promise(() => overStream(true)(ports, "m", [step(7n, "S", 3, 0)])),
+    { startImmediately: true },
+  )
+  yield* executing
+  return { ports, answers }
+})
+
+for (const fields of ["direct {}", "oldest {}"]) {
+  // L3.slow@stream, L3.statistics@both
+  it.live(`a step that is executed for longer than the idle limit ends no sequence, ${fields}`, () =>
+    Effect.gen(function* () {
+      const { ports, answers } = yield* blocked(fields)
+      // A sequence that began later has expired meanwhile.
+      yield* Effect.promise(() => overStream(true)(ports, "clock", [step(1n, "S", 1, 0)]))
+      yield* Effect.repeat(metric(ports, "nereid_sequences_ended", 'model="clock",reason="expired"'), {
+        until: (count) => count === 1,
+      })
+      for (let count = 0; count < 3; count++) {
+        yield* executing
+        executions.end()
+      }
+      expect(yield* Fiber.join(answers)).toEqual([3, 3, 3])
+      expect(yield* statistics(ports, "m")).toEqual({ inferences: 3, executions: 3, sizes: { 1: 3 } })
+    }),
+  )
+
+  // L3.closed@stream
+  it.live(`a sequence that its caller closes during a step is not rescheduled, ${fields}`, () =>
+    Effect.gen(function* () {
+      const { ports, answers } = yield* blocked(fields)
+      const parameters = { sequence_id: 7, sequence_end: true, sequence_close: true }
+      const { status } = yield* http(ports, "/v2/models/m/generate_stream", JSON.stringify({ INPUT: 0, ...parameters }))
+      expect(status).toBe(200)
+      executions.end()
+      expect(yield* Fiber.join(answers)).toEqual([3, notStarted("7")])
+    }),
+  )
+}

@@ -24,6 +24,7 @@ for (const [transport, send] of transports(4)) {
   const sendOne = (ports: Ports, ...args: Parameters<typeof step>) =>
     Effect.promise(async () => (await send(ports, "m", [step(...args)]))[0])
 
+  // L1.5.stop-start@all, L1.5.stop-continue@all, L1.4.stopping@all
   it.live(`${transport}: a stop lets open sequences end, and refuses new ones`, () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
@@ -39,6 +40,7 @@ for (const [transport, send] of transports(4)) {
     }),
   )
 
+  // L1.5.reload@all
   it.live(`${transport}: a change of the instances keeps open sequences, any other reload ends them`, () =>
     Effect.gen(function* () {
       const ports = yield* serve(accumulator, { repository: { control: "explicit", load: ["m"] } })

@@ -71,6 +71,7 @@ const stream = (ports: Ports, model: string, id: bigint, inputs: ReadonlyArray<n
 
 for (const fields of strategies) {
   for (const [transport, send] of transports(1)) {
+    // L4.waits@all
     it.live(`${transport}: a request waits for the resources of another model, as pending, ${fields}`, () =>
       Effect.gen(function* () {
         const ports = yield* serve({

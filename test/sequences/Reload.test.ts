@@ -1,4 +1,4 @@
-/** A reload while the version before it still executes: its live sequences are over for callers, and none is mixed up. */
+/** A reload while the version before it still executes: its live sequences are over for callers. */
 import { afterEach, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { blockedExecutions as executions, blockingSequences } from "../conformance/BlockedExecutions.ts"

@@ -12,7 +12,7 @@ const nine = [1, 2, 3, 4, 5, 6, 7, 8, 9]
 const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): ReadonlyArray<Scenario> => [
   {
     name: `simple_sequence, max_batch_size ${maxBatchSize}`,
-    proves: ["S1.1.direct-default", "S1.1.control-shape", "S1.1.flags.first-middle-last"],
+    proves: ["L1.1.direct-default", "L1.1.control-shape", "L1.1.flags.first-middle-last"],
     behaviour: "flags",
     maxBatchSize,
     steps: whole(5n, nine),
@@ -20,7 +20,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `length1_sequence, max_batch_size ${maxBatchSize}`,
-    proves: ["S1.1.flags.only"],
+    proves: ["L1.1.flags.only"],
     behaviour: "flags",
     maxBatchSize,
     steps: [step(99n, "SE", 42, 43)],
@@ -28,7 +28,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `no_correlation_id, max_batch_size ${maxBatchSize}`,
-    proves: ["S1.3.no-id", "S1.4.no-id"],
+    proves: ["L1.3.no-id", "L1.4.no-id"],
     behaviour: "flags",
     maxBatchSize,
     steps: [
@@ -39,7 +39,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `no_sequence_start, max_batch_size ${maxBatchSize}`,
-    proves: ["S1.4.not-started"],
+    proves: ["L1.4.not-started"],
     behaviour: "flags",
     maxBatchSize,
     steps: [step(37469245n, "", 1, notStarted("37469245")), step("text", "E", 1, notStarted("text"))],
@@ -47,7 +47,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `no_sequence_start2, max_batch_size ${maxBatchSize}`,
-    proves: ["S1.5.end-forgets"],
+    proves: ["L1.5.end-forgets"],
     behaviour: "flags",
     maxBatchSize,
     steps: [...whole(27n, [1, 2, 3]), step(27n, "", 4, notStarted("27"))],
@@ -55,7 +55,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `no_sequence_end, max_batch_size ${maxBatchSize}`,
-    proves: ["S1.5.start-of-live"],
+    proves: ["L1.5.start-of-live"],
     behaviour: "flags",
     maxBatchSize,
     steps: [step(7n, "S", 1, 2), step(7n, "", 2, 2), step(7n, "S", 42, 43), step(7n, "E", 9, 9)],
@@ -63,7 +63,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `ids are numbers or strings, max_batch_size ${maxBatchSize}`,
-    proves: ["S1.3.id-kinds", "S1.3.http-id", "S1.3.grpc-id", "S1.3.grpc-id-negative", "S1.1.controls-optional"],
+    proves: ["L1.3.id-kinds", "L1.3.id-types", "L1.1.controls-optional"],
     behaviour: "state",
     maxBatchSize,
     instances: 2,
@@ -80,7 +80,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `state begins anew at START, max_batch_size ${maxBatchSize}`,
-    proves: ["S2.next", "S2.zero", "S2.start"],
+    proves: ["L2.next", "L2.zero", "L2.start"],
     behaviour: "state",
     maxBatchSize,
     steps: [step(1n, "S", 1, 1), step(1n, "", 2, 3), step(1n, "S", 5, 5), step(1n, "E", 6, 11), step(1n, "SE", 9, 9)],
@@ -88,7 +88,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
   },
   {
     name: `dyna simple_sequence, max_batch_size ${maxBatchSize}`,
-    proves: ["S1.7.no-batching"],
+    proves: ["L1.7.no-batching"],
     behaviour: "ids",
     fields: "oldest { max_candidate_sequences: 6 }",
     maxBatchSize,
@@ -100,7 +100,7 @@ const sequential: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Reado
 const errors: ReadonlyArray<Scenario> = [
   {
     name: "batch_size",
-    proves: ["S1.4.batch"],
+    proves: ["L1.4.batch"],
     behaviour: "flags",
     maxBatchSize: 4,
     steps: [
@@ -116,7 +116,7 @@ const errors: ReadonlyArray<Scenario> = [
   },
   {
     name: "corrid_data_type",
-    proves: ["S1.4.id-type"],
+    proves: ["L1.4.id-type"],
     unlikeTriton: "Triton checks the type of the id since a later version",
     behaviour: "ids",
     maxBatchSize: 4,
@@ -150,7 +150,7 @@ const held: ReadonlyArray<Scenario> = layouts.flatMap(([instances, maxBatchSize]
     {
       ...base,
       name: `half_batch ${of}`,
-      proves: ["S1.10.delay", "S1.5.spread"],
+      proves: ["L1.10.delay", "L1.5.spread"],
       hold: [8, 0],
       steps: [...whole(a, [1, 2, 3, 4]), ...whole(b, [0, 9, 5, 13])],
       sizes: sizes({ 2: 4 }, { 1: 8 }, { 1: 8 }),
@@ -158,7 +158,7 @@ const held: ReadonlyArray<Scenario> = layouts.flatMap(([instances, maxBatchSize]
     {
       ...base,
       name: `skip_batch ${of}`,
-      proves: ["S1.6.span"],
+      proves: ["L1.6.span"],
       hold: [12, 0],
       steps: [
         ...whole(b, [11, 12, 12, 13]),
@@ -171,7 +171,7 @@ const held: ReadonlyArray<Scenario> = layouts.flatMap(([instances, maxBatchSize]
     {
       ...base,
       name: `full_batch ${of}`,
-      proves: ["S1.6.full", "S1.1.direct-slots"],
+      proves: ["L1.6.full", "L1.1.direct-slots"],
       hold: [12, 0],
       steps: [a, b, c, d].flatMap((id) => whole(id, [1, 2, 3])),
       sizes: sizes({ 4: 3 }, { 2: 6 }, { 1: 12 }),
@@ -179,7 +179,7 @@ const held: ReadonlyArray<Scenario> = layouts.flatMap(([instances, maxBatchSize]
     {
       ...base,
       name: `backlog ${of}`,
-      proves: ["S1.5.backlog", "S1.5.release-direct"],
+      proves: ["L1.5.backlog", "L1.5.release-direct"],
       hold: [12, 0],
       steps: [a, b, c, d, e].flatMap((id) => whole(id, [1, 2, 3])),
       sizes: sizes({ 4: 3, 1: 3 }, { 2: 6, 1: 3 }, { 1: 15 }),
@@ -187,7 +187,7 @@ const held: ReadonlyArray<Scenario> = layouts.flatMap(([instances, maxBatchSize]
     {
       ...base,
       name: `backlog_same_correlation_id ${of}`,
-      proves: ["S1.5.end-then-start"],
+      proves: ["L1.5.end-then-start"],
       hold: [12, 2],
       steps: [...[a, b, c, d].flatMap((id) => whole(id, [1, 2, 3])), ...whole(b, [11, 13])],
       sizes: sizes({ 4: 3, 1: 2 }, { 2: 6, 1: 2 }, { 1: 14 }),
@@ -202,7 +202,7 @@ const heldByOne: ReadonlyArray<Scenario> = [
   {
     ...one,
     name: "backlog_fill",
-    proves: ["S1.5.backlog-order", "S1.10.backlog"],
+    proves: ["L1.5.backlog-order", "L1.10.backlog"],
     hold: [10, 2],
     steps: [
       ...whole(a, [1, 2, 3]),
@@ -217,7 +217,7 @@ const heldByOne: ReadonlyArray<Scenario> = [
   {
     ...one,
     name: "backlog_same_correlation_id_no_end",
-    proves: ["S1.5.start-of-live"],
+    proves: ["L1.5.start-of-live"],
     hold: [16, 0],
     steps: [
       step(a, "S", 1, 2),
@@ -234,7 +234,7 @@ const heldByOne: ReadonlyArray<Scenario> = [
     ...one,
     behaviour: "state",
     name: "states of a batch are those of its sequences",
-    proves: ["S2.batch"],
+    proves: ["L2.batch"],
     hold: [8, 0],
     steps: [
       ...[a, b, c, d].map((id, index) => step(id, "S", index, index)),
@@ -244,10 +244,19 @@ const heldByOne: ReadonlyArray<Scenario> = [
   },
   {
     ...one,
+    name: "more candidates than rows",
+    proves: ["L1.1.oldest-slots"],
+    fields: "oldest { max_candidate_sequences: 6 }",
+    hold: [6, 0],
+    steps: [a, b, c, d, e, 1006n].map((id) => step(id, "SE", 1, 2)),
+    sizes: { 4: 1, 2: 1 },
+  },
+  {
+    ...one,
     behaviour: "ids",
     fields: "oldest { max_candidate_sequences: 4 preferred_batch_size: 4 max_queue_delay_microseconds: 2000000 }",
     name: "dyna multi_parallel_sequence",
-    proves: ["S1.7.preferred", "S1.7.one"],
+    proves: ["L1.7.preferred", "L1.7.one"],
     hold: [4, 0],
     steps: [
       ...[a, b, c, d].map((id) => step(id, "S", 1, 2)),
@@ -276,7 +285,7 @@ const inTurn = [1, 2, 3, 4].flatMap((round) =>
 
 const ordered: ReadonlyArray<Scenario> = layouts.map(([instances, maxBatchSize]) => ({
   name: `sequences in turn ${instances}×${maxBatchSize}`,
-  proves: ["S2.isolated"],
+  proves: ["L2.isolated"],
   behaviour: "state",
   maxBatchSize,
   instances,
@@ -290,7 +299,7 @@ const ofStrategies: ReadonlyArray<Scenario> = Object.entries(strategies).flatMap
   ([name, fields]): ReadonlyArray<Scenario> => [
     {
       name: `expiry, ${name}`,
-      proves: ["S1.5.idle"],
+      proves: ["L1.5.idle"],
       behaviour: "state",
       fields,
       maxBatchSize: 4,
@@ -324,7 +333,7 @@ const ofStrategies: ReadonlyArray<Scenario> = Object.entries(strategies).flatMap
     },
     {
       name: `START of a live sequence, ${name}`,
-      proves: ["S2.start"],
+      proves: ["L2.start"],
       oneTransport: true,
       behaviour: "state",
       fields,
@@ -353,7 +362,7 @@ const ofStrategies: ReadonlyArray<Scenario> = Object.entries(strategies).flatMap
     },
     {
       name: `executions of an iterative model, ${name}`,
-      oneTransport: true,
+      proves: ["L3.no-id", "L3.steps", "L3.single"],
       behaviour: "steps",
       fields,
       maxBatchSize: 4,
@@ -363,7 +372,7 @@ const ofStrategies: ReadonlyArray<Scenario> = Object.entries(strategies).flatMap
     },
     {
       name: `an iterative model and an id that is not live, ${name}`,
-      oneTransport: true,
+      proves: ["L3.id"],
       behaviour: "steps",
       fields,
       maxBatchSize: 4,
@@ -404,7 +413,7 @@ const longIds: ReadonlyArray<Scenario> = (["UINT32", "INT32"] as const).map((id)
 }))
 
 const initials: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): ReadonlyArray<Scenario> => {
-  const common = { behaviour: "initial", oneTransport: true, maxBatchSize } as const
+  const common = { behaviour: "initial", maxBatchSize } as const
   const starts = (initial: number) => [
     step(1n, "SE", 1, initial + 1),
     step(2n, "SE", 2, initial + 2),
@@ -414,14 +423,14 @@ const initials: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): Readonl
     {
       ...common,
       name: `an initial state of zeros, max_batch_size ${maxBatchSize}`,
-      proves: ["S2.zero"],
+      proves: ["L2.zero"],
       steps: starts(0),
       sizes: { 1: 3 },
     },
     {
       ...common,
       name: `an initial state from a file, max_batch_size ${maxBatchSize}`,
-      proves: ["S2.file"],
+      proves: ["L2.file"],
       initial: 100,
       steps: starts(100),
       sizes: { 1: 3 },

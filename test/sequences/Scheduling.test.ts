@@ -6,6 +6,7 @@ import * as sequences from "../fixtures/sequences.ts"
 import { type Scenario, step, whole } from "./Scenario.ts"
 import { http, metric, overStream, sizes, transports } from "./SequenceCalls.ts"
 import { serve, serveFiles } from "./SequenceServer.ts"
+import { statistics } from "./Statistics.ts"
 
 const base: Scenario = { name: "m", behaviour: "flags", maxBatchSize: 4, idle: 60_000_000, steps: [], sizes: {} }
 
@@ -16,32 +17,53 @@ const delayed = (micros: number, utilization: number): Scenario => ({
 
 const minute = 60_000_000
 
-it.live("requests wait for others until enough slots have one", () =>
+for (const [transport, send] of transports(4)) {
+  // L1.6.delay@all
+  it.live(`${transport}: requests wait for others until enough slots have one`, () =>
+    Effect.gen(function* () {
+      const ports = yield* serve(delayed(minute, 0.5))
+      const steps = [1n, 2n].map((id) => step(id, "SE", 1, 2))
+      expect(yield* Effect.promise(() => send(ports, "m", steps))).toEqual([2, 2])
+      expect(yield* Effect.promise(() => sizes(ports, "m"))).toEqual({ 2: 1 })
+    }),
+  )
+
+  it.live(`${transport}: requests wait for others at most for the delay`, () =>
+    Effect.gen(function* () {
+      const ports = yield* serve(delayed(50_000, 1))
+      const startedAt = performance.now()
+      expect(yield* Effect.promise(() => send(ports, "m", [step(1n, "SE", 1, 2)]))).toEqual([2])
+      expect(performance.now() - startedAt).toBeGreaterThanOrEqual(50)
+      expect(yield* Effect.promise(() => sizes(ports, "m"))).toEqual({ 1: 1 })
+    }),
+  )
+
+  // L1.6.delay-none@all
+  it.live(`${transport}: requests do not wait without a slot utilization`, () =>
+    Effect.gen(function* () {
+      const ports = yield* serve(delayed(minute, 0))
+      expect(yield* Effect.promise(() => send(ports, "m", [step(1n, "SE", 1, 2)]))).toEqual([2])
+    }),
+  )
+}
+
+// L1.7.order@stream
+it.live("preserve_ordering: ten sequences on one stream have the order of their requests, in batches", () =>
   Effect.gen(function* () {
-    const ports = yield* serve(delayed(minute, 0.5))
-    const steps = [1n, 2n].map((id) => step(id, "SE", 1, 2))
-    expect(yield* Effect.promise(() => overStream(true)(ports, "m", steps))).toEqual([2, 2])
-    expect(yield* Effect.promise(() => sizes(ports, "m"))).toEqual({ 2: 1 })
+    const fields = "oldest { max_candidate_sequences: 10 preserve_ordering: true }"
+    const ports = yield* serve({ ...base, behaviour: "state", fields, hold: [10, 0] })
+    const ids = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n, 10n]
+    const flags = ["S", "", "E"] as const
+    const steps = flags.flatMap((flag, round) => ids.map((id) => step(id, flag, Number(id), Number(id) * (round + 1))))
+    const answers = yield* Effect.promise(() => overStream(true)(ports, "m", steps))
+    expect(answers).toEqual(steps.map(({ expected }) => expected))
+    const { inferences, executions } = yield* statistics(ports, "m")
+    expect(inferences).toBe(30)
+    expect(executions).toBeLessThan(inferences)
   }),
 )
 
-it.live("requests wait for others at most for the delay", () =>
-  Effect.gen(function* () {
-    const ports = yield* serve(delayed(50_000, 1))
-    const startedAt = performance.now()
-    expect(yield* Effect.promise(() => overStream(true)(ports, "m", [step(1n, "SE", 1, 2)]))).toEqual([2])
-    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(50)
-    expect(yield* Effect.promise(() => sizes(ports, "m"))).toEqual({ 1: 1 })
-  }),
-)
-
-it.live("requests do not wait without a slot utilization", () =>
-  Effect.gen(function* () {
-    const ports = yield* serve(delayed(minute, 0))
-    expect(yield* Effect.promise(() => overStream(true)(ports, "m", [step(1n, "SE", 1, 2)]))).toEqual([2])
-  }),
-)
-
+// L1.9.mix@stream, L1.9.order@stream
 it.live("a stream may mix sequences; its responses have the order of its requests", () =>
   Effect.gen(function* () {
     const ports = yield* serve({ ...base, behaviour: "state", instances: 2, fields: "oldest {}" })
@@ -84,6 +106,7 @@ interface Statistics {
   readonly batch_stats: ReadonlyArray<{ readonly batch_size: number }>
 }
 
+// L1.8.counts@both, L1.8.sizes@both, L1.8.queue@HTTP
 it.live("statistics count requests without empty rows, and the time in slots and backlog as queue time", () =>
   Effect.gen(function* () {
     const ports = yield* serve({ ...base, hold: [4, 3] })
@@ -101,10 +124,12 @@ it.live("statistics count requests without empty rows, and the time in slots and
       inference_stats: { success: { count: 8 }, queue: { count: 8 }, fail: { count: 0 } },
     })
     expect(stats?.inference_stats["queue"]?.ns).toBeGreaterThan(0)
-    expect(yield* Effect.promise(() => sizes(ports, "m"))).toEqual({ 1: 2, 2: 1, 4: 1 })
+    const expected = { inferences: 8, executions: 4, sizes: { 1: 2, 2: 1, 4: 1 } }
+    expect(yield* statistics(ports, "m")).toEqual(expected)
   }),
 )
 
+// L1.8.failures@HTTP
 it.live("failures are counted by their reason, and those before the queue are not", () =>
   Effect.gen(function* () {
     const failing = `
@@ -166,6 +191,7 @@ it.live("a START beyond the slots and the backlog is refused at once, with the t
   }),
 )
 
+// L4.instance@stream
 it.live("sequences keep their instances under a rate limiter, which only delays them", () =>
   Effect.gen(function* () {
     const group = (count: number, resources: string) =>

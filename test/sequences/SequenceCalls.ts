@@ -171,7 +171,8 @@ const inOrder =
       if (answers.length === steps.length) break
       // A refused step is never among those taken.
       const answered = new AbortController()
-      void answer.finally(() => answered.abort())
+      const onEnd = () => answered.abort()
+      void answer.then(onEnd, onEnd)
       while (!answered.signal.aborted && (await taken(ports)) < answers.length) await setImmediate()
     }
     return (await Promise.all(answers)).flat()
@@ -179,9 +180,12 @@ const inOrder =
 
 const takenMetrics = /^nv_inference_(?:pending_request_count|request_success|request_failure)\{.* (\d+)$/gm
 
-/** Requests of all models that wait, or have an answer. */
+/** Requests of all models that wait, or have an answer; 0 while the server does not say. */
 const taken = async ({ metrics }: ObservedPorts): Promise<number> => {
-  const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()
+  const text = await fetch(`http://127.0.0.1:${metrics}/metrics`).then(
+    (response) => response.text(),
+    () => "",
+  )
   return Array.from(text.matchAll(takenMetrics), ([, count]) => Number(count)).reduce((sum, count) => sum + count, 0)
 }
 

@@ -29,7 +29,7 @@ export const widths: ReadonlyArray<Scenario> = [
   {
     ...direct,
     name: "ragged_batch",
-    proves: ["S1.6.mismatch"],
+    proves: ["L1.6.mismatch"],
     behaviour: "wide",
     steps,
     // Those of the first two slots, then those of the third and of the fourth: each batch has four rows.
@@ -38,7 +38,7 @@ export const widths: ReadonlyArray<Scenario> = [
   {
     ...direct,
     name: "ragged_batch_allowed",
-    proves: ["S1.6.ragged"],
+    proves: ["L1.6.ragged"],
     behaviour: "ragged",
     steps,
     sizes: { 4: 3 },
@@ -47,7 +47,7 @@ export const widths: ReadonlyArray<Scenario> = [
     ...dyna,
     fields: "oldest { max_candidate_sequences: 4 }",
     name: "different_shape",
-    proves: ["S1.7.mismatch"],
+    proves: ["L1.7.mismatch"],
     behaviour: "wide",
     steps: dynaSteps,
     sizes: { 1: 11 },
@@ -55,7 +55,7 @@ export const widths: ReadonlyArray<Scenario> = [
   {
     ...dyna,
     name: "different_shape_allow_ragged",
-    proves: ["S1.7.mismatch"],
+    proves: ["L1.7.mismatch"],
     behaviour: "ragged",
     steps: dynaSteps,
     sizes: { 4: 2, 3: 1 },

@@ -1,0 +1,45 @@
+/** Lines of `sequence_batching`: its fields, the control tensors, and what a load refuses. */
+import { lines } from "./SequenceLine.ts"
+
+export const configuration = lines({
+  all: {
+    "L1.1.direct-default": "without a strategy, sequences have slots in direct batches",
+    "L1.1.direct-slots": "direct has max_batch_size slots for each instance, and 1 without batching",
+    "L1.1.oldest-slots": "oldest has max_candidate_sequences slots for each instance, also more than max_batch_size",
+    "L1.1.oldest-slots-default": "oldest without it has max_batch_size slots, and 1 without batching",
+    "L1.1.controls-optional": "a model may have any of the controls, or none",
+    "L1.1.flag-types": "flags are INT32, FP32 or BOOL, by the field of their values",
+    "L1.1.flag-values": "and have the two values of that field",
+    "L1.1.id-types": "ids are UINT64, INT64, UINT32, INT32 or STRING",
+    "L1.1.id-low-bits": "32 bits have the low half of an id",
+    "L1.1.control-shape": "a control has shape [1], or [rows, 1] with batching",
+    "L1.1.flags.first-middle-last": "START is true of the first request alone, END of the last one, READY of each",
+    "L1.1.flags.only": "a request may be the first and the last one",
+    "L1.1.flags.empty-row": "an empty row has no flag, and the id 0 or an empty string",
+  },
+  HTTP: {
+    "L1.1.controls-no-inputs": "metadata lists neither controls nor states",
+  },
+  both: {
+    "L1.1.idle-default": "an idle limit of 0 is one second, which the configuration shows",
+    "L1.1.preferred-default": "oldest shows max_batch_size as its preferred batch size",
+    "L1.1.one-scheduler": ["sequences and dynamic batches exclude each other", "two_schedulers"],
+    "L1.2.control-name": ["a control needs a name", "control_without_name"],
+    "L1.2.control-tensor-twice": ["a tensor is of one control input", "control_twice"],
+    "L1.2.control-kind-twice": ["a kind has one tensor", "control_of_two"],
+    "L1.2.control-values": ["a flag needs its values", "control_without_values"],
+    "L1.2.control-types": ["of one datatype", "control_of_two_types"],
+    "L1.2.control-count": ["two of them", "control_of_three_values"],
+    "L1.2.id-values": ["an id has none", "control_id_of_values"],
+    "L1.2.id-type": ["but a datatype of five", "control_id_of_floats"],
+    "L1.2.preferred-positive": ["preferred batch sizes are positive", "oldest_of_none"],
+    "L1.2.preferred-max": ["and at most max_batch_size", "oldest_of_many"],
+    "L1.2.utilization": ["a slot utilization is from 0 to 1", "direct_of_much"],
+    "L1.2.cache": ["there is no response cache", "cached_sequences"],
+    "L1.2.strategy-path": "nor a batching strategy in a library",
+    "L1.2.control-absent": "an ONNX file needs each control as an input",
+    "L1.2.control-dims": "of one element for each row",
+    "L1.2.control-datatype": "of the configured datatype",
+    "L1.2.input-count": "and no input that is not configured",
+  },
+})
