@@ -194,15 +194,15 @@ const latencies = async (runner: Runner): Promise<{ readonly owned: number; read
   const { Sums } = await models()
   await using sums = await Client.connect(Sums, { url: `grpc://127.0.0.1:${runner.grpc}` })
   const times: { readonly owned: Array<number>; readonly routed: Array<number> } = { owned: [], routed: [] }
-  for (let index = 0; index < 80; index++) {
+  for (let index = 0; index < 40; index++) {
     const [before = 0] = await executed([runner])
     await using session = sums.session()
     // The part may be new to its owner.
     for (let call = 0; call < 10; call++) await session.infer({ VALUE: 1 })
     const [after = 0] = await executed([runner])
     // Warm-up of the processes.
-    const taken = index < 20 ? [] : after > before ? times.owned : times.routed
-    for (let call = 0; call < 50; call++) {
+    const taken = index < 10 ? [] : after > before ? times.owned : times.routed
+    for (let call = 0; call < 30; call++) {
       const sentAt = performance.now()
       await session.infer({ VALUE: 1 })
       taken.push(performance.now() - sentAt)
