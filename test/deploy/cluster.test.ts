@@ -44,16 +44,24 @@ const cleanUp = async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
 }
 
-/** Variables of the cluster for all processes that start from now on, and for the callers in this one. */
-const configure = (variables: { readonly [name: string]: string }): void => {
+/**
+ * Settings of the cluster for all runners that start from now on, as variables. Returns a caller of the guide with the
+ * same settings, as options: Effect reads the variables of a process once.
+ */
+const configure = (variables: { readonly [name: string]: string }, options: string): string => {
   Object.assign(environment, variables)
-  Object.assign(process.env, variables)
   cleanups.push(async () => {
-    for (const name of Object.keys(variables)) {
-      delete environment[name]
-      delete process.env[name]
-    }
+    for (const name of Object.keys(variables)) delete environment[name]
   })
+  const name = options.replaceAll(/\W+/g, "")
+  const variant = (file: string, from: string, to: string) => {
+    const text = readFileSync(guide.file(file), "utf8")
+    if (!text.includes(from)) throw new Error(`the guide has no ${from}`)
+    writeFileSync(guide.file(`${name}-${file}`), text.replaceAll(from, to))
+  }
+  variant("cluster.ts", "layerFromEnv()", `layerFromEnv(${options})`)
+  variant("caller.ts", "./cluster.ts", `./${name}-cluster.ts`)
+  return guide.file(`${name}-caller.ts`)
 }
 
 afterAll(async () => {
@@ -113,8 +121,8 @@ const shares = async (runners: ReadonlyArray<Runner>): Promise<ReadonlyArray<num
 }
 
 /** A caller without sequences of its own in this process, and its traffic. */
-const drive = async (sessions: number): Promise<ClusterTraffic> => {
-  const { SumsClient } = await import(guide.file("caller.ts"))
+const drive = async (sessions: number, caller = guide.file("caller.ts")): Promise<ClusterTraffic> => {
+  const { SumsClient } = await import(caller)
   const { Sums } = await models()
   const runtime = ManagedRuntime.make<Sums, unknown>(SumsClient)
   const sums = await runtime.runPromise(Sums)
@@ -235,9 +243,9 @@ describe("runners that store the state of each request, with an expiration of te
   afterEach(cleanUp)
 
   it("lose nothing when one of four dies that have begun at once", { timeout: 120_000 }, async () => {
-    configure({ SHARD_LOCK_EXPIRATION: "10 seconds" })
+    const caller = configure({ SHARD_LOCK_EXPIRATION: "10 seconds" }, '{ shardLockExpiration: "10 seconds" }')
     const runners = await Promise.all([1, 2, 3, 4].map(() => start(persistent())))
-    const traffic = await drive(sessions)
+    const traffic = await drive(sessions, caller)
     const before = await shares(runners)
     print("shares of four runners", before)
     expect(Math.min(...before)).toBeGreaterThan(0.05)
@@ -247,15 +255,18 @@ describe("runners that store the state of each request, with an expiration of te
     await traffic.answered(performance.now(), 5)
     print("a death without loss, in ms", summary(traffic.pauses(since)))
     expect(traffic.problems(0)).toEqual([])
-    // Ten seconds and a few; more where the machine is too busy to renew the locks in time.
-    expect(Math.max(...traffic.pauses(since))).toBeLessThan(60_000)
+    // Effect's default, in the runners or the caller, would be 35 seconds.
+    expect(Math.max(...traffic.pauses(since))).toBeLessThan(30_000)
   })
 
   it("keep what others have executed while one stood still beyond its locks", { timeout: 180_000 }, async () => {
     // Locks that a database holds for a session do not expire with its process.
-    configure({ SHARD_LOCK_EXPIRATION: "10 seconds", SHARD_LOCK_DISABLE_ADVISORY: "true" })
+    const caller = configure(
+      { SHARD_LOCK_EXPIRATION: "10 seconds", SHARD_LOCK_DISABLE_ADVISORY: "true" },
+      '{ shardLockExpiration: "10 seconds", shardLockDisableAdvisory: true }',
+    )
     const runners = await Promise.all([1, 2, 3].map(() => start(persistent())))
-    const traffic = await drive(sessions)
+    const traffic = await drive(sessions, caller)
     const since = performance.now()
     runners[0]?.program.signal("SIGSTOP")
     // The others have all sequences.

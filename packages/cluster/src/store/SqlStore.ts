@@ -24,8 +24,8 @@ const never = Number.MAX_SAFE_INTEGER
 const chunk = 500
 
 /**
- * Time that PostgreSQL waits for the next statement of a transaction, in milliseconds. A process that stands still within
- * one would keep the rows of its parts locked, and their next owners would wait for it.
+ * Time that PostgreSQL waits for the next statement of a transaction, in milliseconds. A process that stands still
+ * within one would keep the rows of its parts locked, so that their next owners would wait for it.
  */
 const transactionIdle = 3000
 
