@@ -189,6 +189,8 @@ describe("of a model with sequences", () => {
         [{ sequence_id: "x".repeat(129), sequence_start: true }, 1, 400],
         [{ sequence_id: 1, sequence_start: "yes" }, 1, 400],
         [{ sequence_id: 1, sequence_number: 0 }, 1, 400],
+        [{ sequence_id: 1, sequence_max_idle: 1_000_000 }, 1, 200],
+        [{ sequence_id: 1, sequence_max_idle: 0 }, 1, 400],
         [{ sequence_start: true }, 1, 400],
         [undefined, 1, 400],
         [{ sequence_id: 2, sequence_start: true }, 2, 400],

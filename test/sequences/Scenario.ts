@@ -17,6 +17,8 @@ export interface Step {
   readonly timeout?: bigint
   /** The parameter `sequence_number`. */
   readonly number?: bigint
+  /** The parameter `sequence_max_idle`. */
+  readonly maxIdle?: bigint
   /** Whether the step waits until the only live sequence has expired. */
   readonly afterExpiry?: boolean
   /** Among steps that do not wait for one another: whether this one waits for all answers before it. */

@@ -33,13 +33,14 @@ export type Send<P extends Ports = Ports> = (
 
 const shapeOf = (batches: boolean, rows: number, width: number) => (batches ? [rows, width] : [width])
 
-const body = ({ id, flags, input, rows = 1, width = 1, timeout, number }: Step, batches: boolean): string => {
+const body = ({ id, flags, input, rows = 1, width = 1, timeout, number, maxIdle }: Step, batches: boolean): string => {
   const parameters = [
     `"sequence_id":${typeof id === "string" ? JSON.stringify(id) : id}`,
     `"sequence_start":${flags.includes("S")}`,
     `"sequence_end":${flags.includes("E")}`,
     ...(timeout === undefined ? [] : [`"timeout":${timeout}`]),
     ...(number === undefined ? [] : [`"sequence_number":${number}`]),
+    ...(maxIdle === undefined ? [] : [`"sequence_max_idle":${maxIdle}`]),
   ]
   const data = Array<number>(rows * width).fill(input)
   const tensor = { name: "INPUT", shape: shapeOf(batches, rows, width), datatype: "INT32", data }
@@ -61,7 +62,7 @@ const overHttp =
 
 /** The bytes of a ModelInferRequest. */
 export const inferRequest = (
-  { id, flags, input, rows = 1, width = 1, timeout, number }: Step,
+  { id, flags, input, rows = 1, width = 1, timeout, number, maxIdle }: Step,
   model: string,
   batches: boolean,
 ) =>
@@ -82,6 +83,9 @@ export const inferRequest = (
         ...(number === undefined
           ? {}
           : { sequence_number: { parameterChoice: { case: "int64Param", value: number } } }),
+        ...(maxIdle === undefined
+          ? {}
+          : { sequence_max_idle: { parameterChoice: { case: "int64Param", value: maxIdle } } }),
       },
       inputs: [{ name: "INPUT", datatype: "INT32", shape: shapeOf(batches, rows, width).map(BigInt) }],
       rawInputContents: [new Uint8Array(Int32Array.from(Array<number>(rows * width).fill(input)).buffer)],

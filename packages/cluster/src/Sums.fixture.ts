@@ -6,7 +6,7 @@ export class Sums extends Model.Service<Sums>()("sums", {
   inputs: { VALUE: Tensor.scalar("FP32") },
   outputs: { TOTAL: Tensor.scalar("FP32") },
   maxBatchSize: 32,
-  sequence: { state: { SUM: Tensor.scalar("FP32") }, maxIdle: "30 seconds" },
+  sequence: { state: { SUM: Tensor.scalar("FP32") }, maxIdle: "30 seconds", maxIdleLimit: "1 minute" },
 }) {}
 
 /** Executions of this process. */

@@ -217,6 +217,8 @@ const parameter = (name: string, value: string) => `parameters { key: "${name}" 
 it.live.each([
   ["max_sequence_backlog", "-1", "from 0 to 1000000"],
   ["max_sequence_backlog", "many", "from 0 to 1000000"],
+  ["max_sequence_idle_limit_microseconds", "4999999", "from 5000000 to 999999999999999"],
+  ["max_sequence_idle_limit_microseconds", "never", "from 5000000 to 999999999999999"],
   ["max_sequence_state_bytes", "0", "from 1 to 2147483647"],
   ["max_sequence_state_bytes", "1.5", "from 1 to 2147483647"],
 ] as const)("a wrong limit is refused: %s %s", ([name, value, range]) =>

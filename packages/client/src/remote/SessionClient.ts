@@ -18,7 +18,7 @@ export const opener = <I extends Fields, O extends Fields, P extends Declared>(
   model: RunningModel,
 ): ((options?: SessionOptions) => PromiseSession<I, O, P>) => {
   const calls = TypedCalls.make(definition, model)
-  return ({ id } = {}) => open(calls, model, new SequenceCall(model, id))
+  return (options) => open(calls, model, new SequenceCall(model, options))
 }
 
 const open = <I extends Fields, O extends Fields, P extends Declared>(

@@ -163,6 +163,24 @@ describe("the owner of a part", () => {
   )
 
   test(
+    "takes over a sequence for as long as its own limit of idle time allows",
+    Effect.gen(function* () {
+      const one = yield* ownerOf(yield* process)
+      yield* one.total("a/1", 1, { ...start, sequence_max_idle: 10_000_000n })
+      yield* one.total("b/1", 1, { ...start, sequence_id: 6n, sequence_max_idle: 60_000_000n })
+      yield* one.leave
+      yield* TestClock.adjust("30 seconds")
+      const other = yield* ownerOf(yield* process)
+      const error = yield* Effect.flip(other.total("a/2", 1))
+      expect(error).toMatchObject({ document: '{"reason":"expired","idleMillis":10000}' })
+      expect(yield* other.total("b/2", 1, { sequence_id: 6n })).toBe(2)
+      yield* TestClock.adjust("60 seconds")
+      const late = yield* Effect.flip(other.total("b/3", 1, { sequence_id: 6n }))
+      expect(late).toMatchObject({ document: '{"reason":"expired","idleMillis":60000}' })
+    }),
+  )
+
+  test(
     "says that a sequence is lost that left, and did not come back with its part",
     Effect.gen(function* () {
       const model = yield* process

@@ -14,7 +14,7 @@ import * as ProtobufCodec from "@nereid/core/internal/codec/protobuf/ProtobufCod
 import * as SequencesDocument from "@nereid/core/internal/codec/json/SequencesDocument"
 import type { Request } from "@nereid/core/internal/request/Request"
 import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
-import type { SequenceExport } from "@nereid/core/internal/request/SequenceExport"
+import type { SequenceExport, SequenceSnapshot } from "@nereid/core/internal/request/SequenceExport"
 import type { SequenceId } from "@nereid/core/internal/request/SequencePosition"
 import * as SessionParameters from "@nereid/core/internal/request/SessionParameters"
 import { stream, submitSingle } from "@nereid/core/internal/running/CallableModel"
@@ -272,12 +272,11 @@ export class PartOwner {
   }
 
   #stored({ sequences, ...head }: SequenceExport): ReadonlyArray<StoredSequence> {
-    const expiresAt = this.#now + this.#maxIdle
     return sequences.map((sequence) => ({
       ...this.#storedCall(this.#known.find(sequence.id)),
       id: keyOf(sequence.id),
       state: JSON.stringify(SequencesDocument.document({ ...head, sequences: [sequence] })),
-      expiresAt,
+      expiresAt: this.#now + this.#maxIdleOf(sequence),
     }))
   }
 
@@ -290,7 +289,10 @@ export class PartOwner {
     const { sequences } = this.#options.model.life
     const id = idOfKey(key)
     if (expiresAt <= this.#now) {
-      if (state !== undefined) this.#expired.add(id, { reason: "expired", idleMillis: this.#maxIdle })
+      if (state === undefined) return undefined
+      const exported = SequencesDocument.read(new TextEncoder().encode(state))
+      const [sequence] = Result.isSuccess(exported) ? exported.success.sequences : []
+      this.#expired.add(id, { reason: "expired", idleMillis: this.#maxIdleOf(sequence) })
       return undefined
     }
     if (lastCall !== undefined) {
@@ -328,8 +330,9 @@ export class PartOwner {
   }
 
   /** Milliseconds that a sequence may be idle. */
-  get #maxIdle(): number {
-    return (this.#options.model.description.sequencing?.maxIdle ?? Infinity) / 1e6
+  #maxIdleOf(sequence: SequenceSnapshot | undefined): number {
+    const { sequencing } = this.#options.model.description
+    return (sequence?.maxIdleNanos ?? sequencing?.maxIdle ?? Infinity) / 1e6
   }
 
   get #now(): number {

@@ -21,7 +21,7 @@ const opened = () => {
   }
   const sequence = new SequenceCall(
     { description: { name: "m", signature: { inputs: [], outputs: [] } }, reachedBy: () => ({ calls: model }) },
-    "one",
+    { id: "one" },
   )
   const outcomes: Array<string> = []
   const send = (isEnd = false) =>

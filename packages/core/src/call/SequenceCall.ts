@@ -5,12 +5,14 @@
 import { constVoid } from "effect/Function"
 import { Effect, Result, Stream } from "effect"
 import { type InferenceError, QueueFull, SequenceNotFound } from "../error/InferenceError.ts"
+import * as IdleLimit from "../request/IdleLimit.ts"
 import type { Cancel, Reply, Request, Response } from "../request/Request.ts"
 import type { SequenceId } from "../request/SequencePosition.ts"
 import * as SessionParameters from "../request/SessionParameters.ts"
 import { type CallableModel, decodedStream, submitSingle } from "../running/CallableModel.ts"
 import type { ResponseReader } from "../running/ResponseStream.ts"
 import type { ModelInterface } from "../wire/ModelInterface.ts"
+import type { SessionOptions } from "./Session.ts"
 
 /** The part of a RunningModel that a session needs. */
 interface SessionModel {
@@ -24,6 +26,8 @@ export const maxWaiting = 1024
 export class SequenceCall {
   readonly id: SequenceId
   readonly #model: SessionModel
+  /** Its limit of idle time, as the value of its parameter. */
+  readonly #maxIdle: bigint | undefined
   /** Calls that wait for the one before them. */
   readonly #waiting = new Set<() => void>()
   #isBusy = false
@@ -36,10 +40,11 @@ export class SequenceCall {
   /** Why no request can follow. */
   #over: SequenceNotFound | undefined
 
-  /** `id`: default random. */
-  constructor(model: SessionModel, id: SequenceId = randomId()) {
+  /** @throws TypeError if `maxIdle` is not longer than 0 */
+  constructor(model: SessionModel, { id = randomId(), maxIdle }: SessionOptions = {}) {
     this.#model = model
     this.id = id
+    this.#maxIdle = maxIdle === undefined ? undefined : IdleLimit.parameter(maxIdle)
   }
 
   /** Sends the request once those before it have ended. */
@@ -150,7 +155,7 @@ export class SequenceCall {
     if (this.#over !== undefined) return Result.fail(this.#over)
     this.#isSent = true
     if (isEnd) this.#over = this.#lost("ended")
-    const position = { isStart: !this.#isStarted, isEnd }
+    const position = { isStart: !this.#isStarted, isEnd, maxIdle: this.#maxIdle }
     const parameters = SessionParameters.positioned(request.parameters, this.id, position)
     return Result.succeed({ ...request, parameters })
   }

@@ -2,7 +2,7 @@
  * Sessions of a model with sequences, as their callers see them: effects. SessionCalls.ts makes them, and promise
  * clients have them as promises.
  */
-import type { Effect, Scope, Stream } from "effect"
+import type { Duration, Effect, Scope, Stream } from "effect"
 import type { CallError, Declared } from "../model/Declared.ts"
 import type { Input, Sample } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
@@ -14,6 +14,12 @@ import type { Answer, CallArguments, Inference } from "./Inference.ts"
 export interface SessionOptions {
   /** Id of the sequence, which no other live sequence of the model may have. Default: a random number of 63 bits. */
   readonly id?: SequenceId
+  /**
+   * Time after its last response at which the session expires without requests, up to the `maxIdleLimit` of the model;
+   * its first request fails with InvalidRequest beyond that. `Infinity` for never. Default: the `maxIdle` of the model.
+   * A server of Triton ignores it.
+   */
+  readonly maxIdle?: Duration.Input
 }
 
 /**

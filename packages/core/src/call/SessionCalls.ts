@@ -27,10 +27,10 @@ export const sessions = <I extends Fields, O extends Fields, P extends Declared>
   const calls = TypedCalls.make(definition, model)
   return {
     model,
-    session: ({ id } = {}) =>
+    session: (options) =>
       Effect.map(
         Effect.acquireRelease(
-          Effect.sync(() => new SequenceCall(model, id)),
+          Effect.sync(() => new SequenceCall(model, options)),
           close,
         ),
         (sequence) => session(calls, model, sequence),

@@ -7,6 +7,7 @@ import * as SequenceBatchingMessage from "./SequenceBatchingMessage.ts"
 
 const sequencing: Sequencing = {
   strategy: { _tag: "free", slots: 100 },
+  maxIdleLimit: Infinity,
   maxIdle: 5e9,
   isIterative: false,
   controls: [

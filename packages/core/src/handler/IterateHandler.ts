@@ -29,7 +29,10 @@ import { last, type StreamOptions } from "./StreamHandler.ts"
 import { type HandlerResult, mapResult } from "./UserCode.ts"
 
 /** The state that a request has between its steps, and limits of running requests. */
-export interface IterationOptions extends Omit<SequenceOptions.SequenceOptions, "maxIdle" | "maxSequences"> {
+export interface IterationOptions extends Omit<
+  SequenceOptions.SequenceOptions,
+  "maxIdle" | "maxIdleLimit" | "maxSequences"
+> {
   /** Requests that run at the same time; further ones wait. Default `maxBatchSize`: all of them share each step. */
   readonly maxRunning?: number
 }
@@ -145,7 +148,7 @@ export function iterate<
   const declared = SequenceOptions.resolve(name, signature, { ...limits, maxSequences: maxRunning })
   const sequencing = InitialStates.complete(
     { ...definition, state: declared.state },
-    { ...declared.sequencing, isIterative: true, maxIdle: Infinity },
+    { ...declared.sequencing, isIterative: true, maxIdle: Infinity, maxIdleLimit: Infinity },
   )
   const states = new SequenceStates({ ...definition, state: declared.state, sequencing })
   const execute = BatchHandler.executor(states.inner)

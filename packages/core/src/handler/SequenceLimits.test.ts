@@ -124,6 +124,56 @@ it.effect("a sequence whose idle time is Infinity never expires", () => {
   }).pipe(Effect.scoped)
 })
 
+it.effect("a session has its own limit of idle time, up to that of the model", () => {
+  class Patient extends Model.Service<Patient>()("patient", {
+    ...shared,
+    sequence: { state: Schema.Int, initial: () => 0, maxIdle: "1 minute", maxIdleLimit: "1 hour" },
+  }) {}
+  const PatientLive = Model.sequence(Patient, (_, { state }) => ({ outputs: { COUNT: state + 1 }, state: state + 1 }))
+  return Effect.gen(function* () {
+    const patient = yield* Testing.model(PatientLive)
+    const brief = yield* patient.session({ maxIdle: "1 second" })
+    const usual = yield* patient.session()
+    const long = yield* patient.session({ maxIdle: "1 hour" })
+    for (const session of [brief, usual, long]) yield* session.infer({ X: 0 })
+    yield* Testing.advance("1 second")
+    expect(yield* Effect.flip(brief.infer({ X: 0 }))).toMatchObject({ reason: "expired", idleMillis: 1000 })
+    yield* Testing.advance("59 seconds")
+    expect(yield* Effect.flip(usual.infer({ X: 0 }))).toMatchObject({ reason: "expired", idleMillis: 60_000 })
+    yield* Testing.advance("58 minutes")
+    expect(yield* long.infer({ X: 0 })).toEqual({ COUNT: 2 })
+    yield* Testing.advance("1 hour")
+    expect(yield* Effect.flip(long.infer({ X: 0 }))).toMatchObject({ reason: "expired", idleMillis: 3_600_000 })
+    const endless = yield* patient.session({ maxIdle: Infinity })
+    const refused = yield* Effect.flip(endless.infer({ X: 0 }))
+    expect(refused._tag).toBe("InvalidRequest")
+    expect(refused.message).toContain("must be at most 3600000000 microseconds for model 'patient'")
+  }).pipe(Effect.scoped)
+})
+
+it.effect("a model may let its callers keep a session for as long as they like, which its own limit does not", () => {
+  class Endless extends Model.Service<Endless>()("endless", {
+    ...shared,
+    parameters: { scale: Schema.Int.pipe(Schema.withDecodingDefaultKey(Effect.succeed(1))) },
+    sequence: { state: Schema.Int, initial: () => 0, maxIdleLimit: Infinity },
+  }) {}
+  const EndlessLive = Model.sequence(Endless, (_, { state, parameters }) => ({
+    outputs: { COUNT: state + parameters.scale },
+    state: state + parameters.scale,
+  }))
+  return Effect.gen(function* () {
+    const endless = yield* Testing.model(EndlessLive)
+    const [one, other] = yield* Effect.all([endless.session({ maxIdle: Infinity }), endless.session()])
+    for (const session of [one, other]) yield* session.infer({ X: 0 })
+    yield* Testing.advance("10000 hours")
+    expect(yield* one.infer({ X: 0 })).toEqual({ COUNT: 2 })
+    expect(yield* Effect.flip(other.infer({ X: 0 }))).toMatchObject({ reason: "expired" })
+    expect(() => Effect.runSync(Effect.scoped(endless.session({ maxIdle: 0 })))).toThrow(
+      "maxIdle of a session must be longer than 0, but 0 ms was given.",
+    )
+  }).pipe(Effect.scoped)
+})
+
 class Own extends Model.Service<Own>()("own", {
   inputs: { X: Tensor.scalar("INT32") },
   outputs: { SEEN: Tensor.INT32(2) },
@@ -167,6 +217,9 @@ it("wrong declarations are refused", () => {
   const declare = (sequence: object) => () =>
     Model.Service()("wrong", { inputs: { X: Tensor.scalar("INT32") }, outputs: {}, sequence })
   expect(declare({ maxIdle: 0 })).toThrow('Model "wrong": sequence.maxIdle must be longer than 0, but 0 ms was given.')
+  expect(declare({ maxIdle: 2000, maxIdleLimit: 1999 })).toThrow(
+    'Model "wrong": sequence.maxIdleLimit must be at least sequence.maxIdle, 2000 ms, but 1999 ms was given.',
+  )
   expect(declare({ maxSequences: 0 })).toThrow("sequence.maxSequences must be an integer of at least 1")
   expect(declare({ maxBacklog: -1 })).toThrow("sequence.maxBacklog must be an integer of at least 0")
   expect(declare({ maxStateBytes: 0 })).toThrow("sequence.maxStateBytes must be an integer of at least 1")

@@ -26,6 +26,11 @@ export interface SequenceLimits {
    * cancellation or the unload of the model releases its state then. Default 1 minute.
    */
   readonly maxIdle?: Duration.Input
+  /**
+   * The longest `maxIdle` that a caller may give its session; a longer one fails with InvalidRequest. `Infinity` for
+   * any. Default `maxIdle`: callers may only shorten it.
+   */
+  readonly maxIdleLimit?: Duration.Input
   /** Sequences that the model has at the same time; further ones wait in the backlog. Default 10,000. */
   readonly maxSequences?: number
   /** Sequences that wait in the backlog; the first request of a further one fails with QueueFull. Default 100,000. */
@@ -89,11 +94,16 @@ export interface DeclaredSequence {
 
 /** Checks the options. */
 export const resolve = (name: string, signature: Signature, options: SequenceOptions): DeclaredSequence => {
-  const { maxIdle = "1 minute", maxSequences = 10_000 } = options
+  const { maxIdle = "1 minute", maxIdleLimit = maxIdle, maxSequences = 10_000 } = options
   const { maxBacklog, maxStateBytes, maxTotalStateBytes } = { ...sequenceDefaults, ...given(options) }
   const idleMillis = Duration.toMillis(maxIdle)
   if (!(idleMillis > 0)) {
     throw new TypeError(`Model "${name}": sequence.maxIdle must be longer than 0, but ${idleMillis} ms was given.`)
+  }
+  const limitMillis = Duration.toMillis(maxIdleLimit)
+  if (!(limitMillis >= idleMillis)) {
+    const rule = `must be at least sequence.maxIdle, ${idleMillis} ms`
+    throw new TypeError(`Model "${name}": sequence.maxIdleLimit ${rule}, but ${limitMillis} ms was given.`)
   }
   requireInteger(name, "sequence.maxSequences", maxSequences, 1)
   requireInteger(name, "sequence.maxBacklog", maxBacklog, 0)
@@ -105,6 +115,7 @@ export const resolve = (name: string, signature: Signature, options: SequenceOpt
     sequencing: {
       strategy: { _tag: "free", slots: maxSequences },
       maxIdle: idleMillis * 1e6,
+      maxIdleLimit: limitMillis * 1e6,
       isIterative: false,
       controls: [],
       states: state._tag === "tensors" ? stateTensors(name, signature, state.fields) : [],

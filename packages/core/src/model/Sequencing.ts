@@ -56,6 +56,8 @@ export interface Sequencing {
   readonly strategy: SequenceStrategy
   /** Nanoseconds after its last response at which a sequence expires; infinite for never. */
   readonly maxIdle: number
+  /** The longest limit that a caller may give its sequence instead; infinite for any. */
+  readonly maxIdleLimit: number
   /** Whether a request without an id is a sequence by itself, which the model may execute repeatedly. */
   readonly isIterative: boolean
   readonly controls: ReadonlyArray<ControlTensor>

@@ -6,6 +6,8 @@ export interface SequenceSnapshot {
   readonly id: SequenceId
   /** Time since its first request, in nanoseconds. */
   readonly ageNanos: number
+  /** Its own limit of idle time in nanoseconds, infinite for none; undefined for that of the model. */
+  readonly maxIdleNanos?: number | undefined
   /**
    * State tensors in the order of the fingerprint, with a batch dimension of 1 where the model has one; undefined
    * before the first execution.

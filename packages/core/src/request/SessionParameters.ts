@@ -1,4 +1,5 @@
 /** Parameters by which a session of a typed client marks its requests. sequence/CorrelationId.ts reads the others. */
+import * as IdleLimit from "./IdleLimit.ts"
 import type { Parameters } from "./Request.ts"
 import type { SequenceId } from "./SequencePosition.ts"
 
@@ -10,14 +11,22 @@ export const isClose = (parameters: Parameters): boolean => parameters[close] ==
 
 export const closing = (id: SequenceId): Parameters => ({ sequence_id: id, sequence_end: true, [close]: true })
 
+/** The place of a request in its session. */
+export interface Position {
+  readonly isStart: boolean
+  readonly isEnd: boolean
+  /** Limit of idle time of the session, as the value of its parameter. */
+  readonly maxIdle: bigint | undefined
+}
+
 /** The parameters of a request at this position. */
 export const positioned = (
   parameters: Parameters,
   id: SequenceId,
-  { isStart, isEnd }: { readonly isStart: boolean; readonly isEnd: boolean },
+  { isStart, isEnd, maxIdle }: Position,
 ): Parameters => ({
   ...parameters,
   sequence_id: id,
-  ...(isStart && { sequence_start: true }),
+  ...(isStart && { sequence_start: true, ...(maxIdle !== undefined && { [IdleLimit.name]: maxIdle }) }),
   ...(isEnd && { sequence_end: true }),
 })

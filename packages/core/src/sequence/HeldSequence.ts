@@ -42,8 +42,8 @@ export class HeldSequence implements Held, Hold {
   }
 
   snapshot(now: number): SequenceSnapshot {
-    const { id, startedAt, memory } = this.#run
-    return { id, ageNanos: now - startedAt, tensors: memory.ownTensors }
+    const { id, startedAt, maxIdle, memory } = this.#run
+    return { id, ageNanos: now - startedAt, maxIdleNanos: maxIdle, tensors: memory.ownTensors }
   }
 
   get bytes(): number {

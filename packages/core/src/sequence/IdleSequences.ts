@@ -1,40 +1,42 @@
 /**
- * Sequences without requests, by the time at which they expire. All have the same limit, so the first one expires
- * first.
+ * Sequences without requests, by the time at which they expire. Most have the limit of the model, so the first of them
+ * to become idle expires first. Those with limits of their own are in a heap.
  */
+import { IdleHeap } from "./IdleHeap.ts"
 import { RunList } from "./RunList.ts"
 import type { SequenceRun } from "./SequenceRun.ts"
 
 export class IdleSequences {
   readonly #maxIdle: number
   readonly #list = new RunList<SequenceRun>()
+  readonly #heap = new IdleHeap<SequenceRun>()
 
-  /** `maxIdle` in nanoseconds. */
+  /** `maxIdle` of the model, in nanoseconds. */
   constructor(maxIdle: number) {
     this.#maxIdle = maxIdle
   }
 
   /** When the first one expires; infinite if none does. */
   get earliest(): number {
-    const { first } = this.#list
-    return first === undefined ? Infinity : first.idleSince + this.#maxIdle
+    return Math.min(this.#list.first?.expiresAt ?? Infinity, this.#heap.first?.expiresAt ?? Infinity)
   }
 
   add(run: SequenceRun, now: number): void {
-    run.idleSince = now
-    this.#list.add(run)
+    run.expiresAt = now + (run.maxIdle ?? this.#maxIdle)
+    if (run.maxIdle === undefined) this.#list.add(run)
+    else this.#heap.add(run)
   }
 
   /** Has no effect for a sequence with requests. */
   delete(run: SequenceRun): void {
     this.#list.delete(run)
+    this.#heap.delete(run)
   }
 
-  /** Takes out the first one if it has expired. */
+  /** Takes out one that has expired. */
   take(now: number): SequenceRun | undefined {
-    const { first } = this.#list
-    if (first === undefined || first.idleSince + this.#maxIdle > now) return undefined
-    this.#list.delete(first)
-    return first
+    const run = [this.#list.first, this.#heap.first].find((first) => first !== undefined && first.expiresAt <= now)
+    if (run !== undefined) this.delete(run)
+    return run
   }
 }

@@ -132,7 +132,7 @@ export class LiveSequences {
     const { ended, sequencing } = this.#options
     // A request of END may leave before its execution.
     if (run.end === undefined || (run.end === "ended" && end !== "ended")) {
-      const idleMillis = end === "expired" ? sequencing.maxIdle / 1e6 : undefined
+      const idleMillis = end === "expired" ? (run.maxIdle ?? sequencing.maxIdle) / 1e6 : undefined
       // The id may be that of a sequence of the next version by now.
       if (!this.#isRetired) ended.add(run.id, { reason: end, idleMillis })
       run.end = end

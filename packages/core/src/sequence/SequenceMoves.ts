@@ -83,7 +83,7 @@ export class SequenceMoves implements MovableSequences {
     return held
   }
 
-  adopt({ id, ageNanos, tensors }: SequenceSnapshot, now: number): InferenceError | undefined {
+  adopt({ id, ageNanos, maxIdleNanos, tensors }: SequenceSnapshot, now: number): InferenceError | undefined {
     const { model, sequencing, batches } = this.#options
     const live = this.#live
     live.now = now
@@ -104,6 +104,8 @@ export class SequenceMoves implements MovableSequences {
     const run = live.begin(id, now - ageNanos, memory)
     if (run === undefined) return full()
     run.isStarted = true
+    // The limit of the other server may be higher.
+    run.maxIdle = maxIdleNanos && Math.min(maxIdleNanos, sequencing.maxIdleLimit)
     if (run.lane !== undefined) live.idle(run, now)
     return undefined
   }

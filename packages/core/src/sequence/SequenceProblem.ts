@@ -2,7 +2,8 @@
 import { type InferenceError, InvalidRequest, SequenceNotFound } from "../error/InferenceError.ts"
 import { stopping } from "../error/Refusal.ts"
 import type { Sequencing } from "../model/Sequencing.ts"
-import { errorPrefix, type Request } from "../request/Request.ts"
+import * as IdleLimit from "../request/IdleLimit.ts"
+import { errorPrefix, type Parameters, type Request } from "../request/Request.ts"
 import type { SequenceId } from "../request/SequencePosition.ts"
 import * as CorrelationId from "./CorrelationId.ts"
 import type { EndedSequence, EndedSequences } from "./EndedSequences.ts"
@@ -34,9 +35,24 @@ export const requestProblem = (
     const rule = "must specify a non-zero or non-empty correlation ID"
     return new InvalidRequest({ message: `inference request to model '${model}' ${rule}` })
   }
+  const idle = idleProblem(model, sequencing, parameters)
+  if (idle !== undefined) return new InvalidRequest({ message: `${errorPrefix(request)}${idle}` })
   if (CorrelationId.isStart(parameters)) return isStopping() ? stopping() : undefined
   if (isLive(id)) return undefined
   return sequenceNotFound(model, id, ended.get(id))
+}
+
+/** What is wrong with the limit that the request gives its sequence; undefined if it gives none, or may give it. */
+const idleProblem = (model: string, { maxIdleLimit }: Sequencing, parameters: Parameters): string | undefined => {
+  const { [IdleLimit.name]: given } = parameters
+  if (given === undefined) return undefined
+  if (!IdleLimit.isValid(given)) {
+    return `parameter '${IdleLimit.name}' must be an integer of at least 1, in microseconds, but ${String(given)} was given`
+  }
+  if ((IdleLimit.read(parameters) ?? 0) <= maxIdleLimit) return undefined
+  const limit = `at most ${IdleLimit.microsOf(maxIdleLimit)} microseconds for model '${model}'`
+  const option = "'max_sequence_idle_limit_microseconds' (in code 'maxIdleLimit')"
+  return `parameter '${IdleLimit.name}' must be ${limit}, but ${String(given)} was given. Give less, or raise ${option}`
 }
 
 /** Why no further sequence begins while no slot is free. */

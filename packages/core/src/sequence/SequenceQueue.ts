@@ -12,6 +12,7 @@
 import { Cancelled, type InferenceError, ModelNotReady, QueueTimeout } from "../error/InferenceError.ts"
 import type { Instance } from "../instance/Instance.ts"
 import type { SequenceCounts } from "../metrics/SequenceCounts.ts"
+import * as IdleLimit from "../request/IdleLimit.ts"
 import type { Request } from "../request/Request.ts"
 import type { SequenceId } from "../request/SequencePosition.ts"
 import { type Decision, empty, type Queue, type TimedQueue } from "../scheduler/Queue.ts"
@@ -101,6 +102,7 @@ export class SequenceQueue implements Queue, TimedQueue {
     const run = this.#live.get(id) ?? this.#live.begin(id, queued.queuedAt)
     if (run === undefined) return false
     if (isStart) this.#start(run)
+    run.maxIdle = IdleLimit.read(parameters) ?? run.maxIdle
     const isEnd = CorrelationId.isEnd(parameters) && !sequencing.isIterative
     queued.request = {
       ...queued.request,
@@ -257,6 +259,7 @@ export class SequenceQueue implements Queue, TimedQueue {
         "before this sequence start. Previous sequence will be terminated early.",
     )
     run.restart(this.#live.memory())
+    run.maxIdle = undefined
   }
 
   #append(run: SequenceRun, queued: QueuedRequest): void {

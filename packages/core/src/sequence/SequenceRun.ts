@@ -2,6 +2,7 @@
 import type { Expiry } from "../scheduler/Expiries.ts"
 import type { QueuedRequest } from "../scheduler/QueuedRequest.ts"
 import type { SequenceEnd, SequenceId, SequenceState } from "../request/SequencePosition.ts"
+import type { IdleMember } from "./IdleHeap.ts"
 import type { Lane, LaneMember } from "./Lane.ts"
 import type { Links } from "./RunList.ts"
 import type { SequenceMemory } from "./SequenceMemory.ts"
@@ -12,7 +13,7 @@ export interface Hold {
   readonly quiet: () => void
 }
 
-export class SequenceRun implements LaneMember {
+export class SequenceRun implements LaneMember, IdleMember {
   readonly id: SequenceId
   /** When its first request was submitted, in the scheduler's nanoseconds. */
   readonly startedAt: number
@@ -28,8 +29,12 @@ export class SequenceRun implements LaneMember {
   slot = -1
   /** Its place among the idle sequences, or in the backlog. */
   readonly links: Links<SequenceRun> = { list: undefined, previous: undefined, next: undefined }
-  /** When its last request ended, in the scheduler's nanoseconds. */
-  idleSince = 0
+  /** Its own limit in nanoseconds, infinite for none; undefined for that of the model. */
+  maxIdle: number | undefined = undefined
+  /** While it is idle: when it expires, in the scheduler's nanoseconds. */
+  expiresAt = Infinity
+  /** Its place among the idle sequences with their own limits. */
+  place = -1
   /** Set while it is being exported. */
   held: Hold | undefined = undefined
   /** Set once no further request can join it. */

@@ -53,6 +53,26 @@ describe("export", () => {
     }),
   )
 
+  it.effect("a sequence takes its limit of idle time with it, up to that of the other server", () =>
+    Effect.gen(function* () {
+      const source = yield* sequences({ ...declared, maxIdleLimit: Infinity })
+      for (const [id, millis] of Object.entries({ A: 100, B: 60_000 })) {
+        yield* source.send(id, "S", { parameters: { sequence_max_idle: BigInt(millis * 1e3) } })
+      }
+      yield* source.drain
+      const exported = yield* moveOf(source).exportSequences()
+      expect(exported.sequences.map(({ maxIdleNanos }) => maxIdleNanos)).toEqual([100e6, 60e9])
+      const target = yield* sequences({ ...declared, maxIdle: 1e9, maxIdleLimit: 10e9 })
+      moveOf(target).importSequences(exported)
+      yield* TestClock.adjust(100)
+      expect(target.queue?.counts(0)).toMatchObject({ live: 1, ended: { expired: 1 } })
+      yield* TestClock.adjust(9_899)
+      expect(target.queue?.counts(0)).toMatchObject({ live: 1 })
+      yield* TestClock.adjust(1)
+      expect(target.queue?.counts(0)).toMatchObject({ live: 0, ended: { expired: 2 } })
+    }),
+  )
+
   it.effect("a request to an exported sequence fails, because it has moved", () =>
     Effect.gen(function* () {
       const source = yield* sequences(declared)

@@ -10,6 +10,7 @@ import { SequenceQueue } from "./SequenceQueue.ts"
 export const sequencing = (overrides: Partial<Sequencing> = {}): Sequencing => ({
   strategy: { _tag: "direct", slots: 4, maxQueueDelay: 0, minSlotUtilization: 0 },
   maxIdle: 1e9,
+  maxIdleLimit: 1e9,
   isIterative: false,
   controls: [],
   states: [],

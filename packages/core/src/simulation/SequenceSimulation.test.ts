@@ -61,6 +61,8 @@ describe("one policy", () => {
     const traffic = [{ at: 0, requests: 2, thinkTime: "2 seconds" as const }]
     expect(run(traffic, { strategy: "oldest", slots: 1 })).toMatchObject({ completed: 0, expired: 1 })
     expect(run(traffic, { strategy: "oldest", slots: 1 }, { maxIdle: "3 seconds" })).toMatchObject({ completed: 1 })
+    const patient = traffic.map((arrival) => ({ ...arrival, maxIdle: "3 seconds" as const }))
+    expect(run(patient, { strategy: "oldest", slots: 1 })).toMatchObject({ completed: 1 })
   })
 })
 

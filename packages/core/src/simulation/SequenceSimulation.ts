@@ -10,7 +10,9 @@ import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import { sequenceDefaults, type Sequencing } from "../model/Sequencing.ts"
-import type { Request } from "../request/Request.ts"
+import * as IdleLimit from "../request/IdleLimit.ts"
+import { noParameters, type Request } from "../request/Request.ts"
+import * as SessionParameters from "../request/SessionParameters.ts"
 import * as Scheduler from "../scheduler/Scheduler.ts"
 import * as EmptyRow from "../sequence/EmptyRow.ts"
 import { EndedSequences } from "../sequence/EndedSequences.ts"
@@ -108,14 +110,16 @@ const simulate = (
   const scope = Scope.makeUnsafe()
   const make = schedulerOf(model, sequencingOf(policy, options), instances, (queue) => tally.watch(queue))
   const { submit } = Effect.runSync(Effect.provideContext(Scope.provide(make, scope), VirtualTime.context(agenda)))
-  const send = (id: bigint, index: number, { requests, thinkTime = 0 }: SequenceArrival): void => {
+  const send = (id: bigint, index: number, arrival: SequenceArrival): void => {
+    const { requests, thinkTime = 0 } = arrival
+    const maxIdle = arrival.maxIdle === undefined ? undefined : IdleLimit.parameter(arrival.maxIdle)
     const from = agenda.now
     const isLast = index === requests - 1
-    submit(requestOf(id, index === 0, isLast), (outcome) => {
+    submit(requestOf(id, { isStart: index === 0, isEnd: isLast, maxIdle }), (outcome) => {
       tally.answered({ nanos: agenda.now - from, isFirst: index === 0, isLast, outcome })
       if (Result.isFailure(outcome) || isLast) return
       const think = Duration.toMillis(Duration.fromInputUnsafe(thinkTime)) * 1e6
-      agenda.after(think, () => send(id, index + 1, { at: 0, requests, thinkTime }))
+      agenda.after(think, () => send(id, index + 1, arrival))
     })
     tally.sample()
   }
@@ -143,6 +147,7 @@ const sequencingOf = (
       ? { _tag: "direct", slots, maxQueueDelay: nanosOf(maxQueueDelay), minSlotUtilization }
       : { _tag: "oldest", slots },
   maxIdle: nanosOf(maxIdle),
+  maxIdleLimit: Infinity,
   maxBacklog,
   isIterative: false,
   controls: [],
@@ -193,11 +198,11 @@ const schedulerOf = (
   })
 }
 
-const requestOf = (id: bigint, isStart: boolean, isEnd: boolean): Request => ({
+const requestOf = (id: bigint, position: SessionParameters.Position): Request => ({
   id: "",
   inputs: [],
   rows: 1,
-  parameters: { sequence_id: id, sequence_start: isStart, sequence_end: isEnd },
+  parameters: SessionParameters.positioned(noParameters, id, position),
   deadline: undefined,
 })
 

@@ -12,6 +12,8 @@ export interface SequenceArrival {
   readonly requests: number
   /** Time from each response to the next request. A number is in milliseconds. Default 0. */
   readonly thinkTime?: Duration.Input
+  /** Time without requests at which it expires. Default: the `maxIdle` of the simulation. */
+  readonly maxIdle?: Duration.Input
 }
 
 /** Number, length and think time of synthetic sequences. */

@@ -37,11 +37,12 @@ export const make = Effect.fn("SequencePlan.make")(function* (
       "TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher, using default batching strategy",
     )
   }
-  const limits = yield* Effect.fromResult(Result.mapError(SequenceLimits.make({ parameters }), invalid))
+  const idleMicros = Number(batching.maxSequenceIdleMicroseconds)
+  const limits = yield* Effect.fromResult(Result.mapError(SequenceLimits.make(parameters, idleMicros), invalid))
   yield* refuse(stateProblem(batching.state))
   return {
     strategy: strategy(batching, maxBatchSize),
-    maxIdle: Number(batching.maxSequenceIdleMicroseconds) * 1e3,
+    maxIdle: idleMicros * 1e3,
     isIterative: batching.iterativeSequence,
     controls: batching.controlInput.flatMap(({ name, control }) => control.map((one) => controlTensor(name, one))),
     states: yield* Effect.forEach(batching.state, (state) => stateTensor(state, path, limits)),

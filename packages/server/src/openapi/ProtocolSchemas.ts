@@ -170,6 +170,14 @@ const sequenceParameters = (parameters: SchemaObject): SchemaObject => ({
         "Position of the request, from 1 at the start. Requests that overtake one another are put in order, and a " +
         "request that is sent again has the same reply",
     },
+    sequence_max_idle: {
+      type: "integer",
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description:
+        "Microseconds without requests after which the sequence expires, from this request on, up to the limit of the " +
+        "model",
+    },
   },
   required: ["sequence_id"],
   description: "Every request of the model belongs to a sequence. The first one has `sequence_start`",

@@ -16,7 +16,8 @@ it("an export is read as it was written", () => {
     ...head,
     sequences: [
       { id: 7n, ageNanos: 1_250_000_000, tensors: [tensor("INT32", [1, 1], Int32Array.of(3))] },
-      { id: "7", ageNanos: 0, tensors: undefined },
+      { id: "7", ageNanos: 0, maxIdleNanos: 30e9, tensors: undefined },
+      { id: "8", ageNanos: 0, maxIdleNanos: Infinity, tensors: undefined },
     ],
   }
   const { sequences, ...rest } = Result.getOrThrow(
@@ -25,8 +26,10 @@ it("an export is read as it was written", () => {
   expect(rest).toEqual(head)
   expect(sequences).toMatchObject([
     { id: 7n, ageNanos: 1_250_000_000, tensors: [{ datatype: "INT32", shape: [1, 1], data: Int32Array.of(3) }] },
-    { id: "7", ageNanos: 0, tensors: undefined },
+    { id: "7", ageNanos: 0, maxIdleNanos: 30e9, tensors: undefined },
+    { id: "8", ageNanos: 0, maxIdleNanos: Infinity, tensors: undefined },
   ])
+  expect(sequences[0]?.maxIdleNanos).toBeUndefined()
 })
 
 it("an export and a selection have 4,096 sequences at most", () => {

@@ -4,6 +4,7 @@
  */
 import type { Result } from "effect"
 import { type InferenceError, InvalidRequest } from "../../error/InferenceError.ts"
+import * as IdleLimit from "../../request/IdleLimit.ts"
 import type { SequenceExport, SequenceSnapshot } from "../../request/SequenceExport.ts"
 import type { SequenceId } from "../../request/SequencePosition.ts"
 import * as DataType from "../../tensor/DataType.ts"
@@ -27,9 +28,10 @@ export const idDocument = (id: SequenceId): IdDocument =>
 /** The document of an export, for JSON.stringify. */
 export const document = ({ sequences, ...head }: SequenceExport) => ({
   ...head,
-  sequences: sequences.map(({ id, ageNanos, tensors }) => ({
+  sequences: sequences.map(({ id, ageNanos, maxIdleNanos, tensors }) => ({
     ...idDocument(id),
     age_ms: Math.round(ageNanos / 1e6),
+    ...(maxIdleNanos !== undefined && { max_idle_microseconds: IdleLimit.microsOf(maxIdleNanos) }),
     ...(tensors && {
       state: tensors.map(({ datatype, shape, bytes }) => ({ datatype, shape, data: base64(bytes) })),
     }),
@@ -127,9 +129,11 @@ export const readRefused = (bytes: Uint8Array): Result.Result<ReadonlyArray<Refu
 const readSequence = (reader: JsonReader): SequenceSnapshot => {
   const id = new IdReader(reader)
   let ageNanos = 0
+  let maxIdleNanos: number | undefined
   let tensors: Array<TypedTensor> | undefined
-  members(reader, ["id", "datatype", "age_ms", "state"], (member) => {
+  members(reader, ["id", "datatype", "age_ms", "max_idle_microseconds", "state"], (member) => {
     if (member === "age_ms") ageNanos = readUnsigned(reader, member) * 1e6
+    else if (member === "max_idle_microseconds") maxIdleNanos = IdleLimit.nanosOf(readUnsigned(reader, member))
     else if (member !== "state") id.read(member)
     else {
       const read: Array<TypedTensor> = []
@@ -137,7 +141,7 @@ const readSequence = (reader: JsonReader): SequenceSnapshot => {
       tensors = read
     }
   })
-  return { id: id.value, ageNanos, tensors }
+  return { id: id.value, ageNanos, maxIdleNanos, tensors }
 }
 
 class IdReader {
