@@ -15,6 +15,7 @@ import * as FetchChannel from "./http/FetchChannel.ts"
 import { open, type PromiseClientOf } from "./remote/PromiseClient.ts"
 import * as RemoteModel from "./remote/RemoteModel.ts"
 import * as AttemptMetrics from "./replicas/AttemptMetrics.ts"
+import * as RepeatingChannel from "./replicas/RepeatingChannel.ts"
 import * as ReplicaChannel from "./replicas/ReplicaChannel.ts"
 import {
   type ReplicaOptions,
@@ -95,7 +96,7 @@ const remote = (
     const { replicas, ...connection } = yield* Effect.fromResult(read)
     const channel =
       replicas === undefined
-        ? FetchChannel.make(connection)
+        ? RepeatingChannel.make(FetchChannel.make(connection))
         : yield* ReplicaChannel.make({
             metrics: AttemptMetrics.none,
             connection,

@@ -28,6 +28,7 @@ import * as HttpChannel from "./http/HttpChannel.ts"
 import { open, type PromiseClientOf } from "./remote/PromiseClient.ts"
 import * as RemoteModel from "./remote/RemoteModel.ts"
 import { EffectMetrics } from "./replicas/EffectMetrics.ts"
+import * as RepeatingChannel from "./replicas/RepeatingChannel.ts"
 import * as ReplicaChannel from "./replicas/ReplicaChannel.ts"
 import {
   type ReplicatedOptions as ClientOptions,
@@ -156,7 +157,7 @@ const channelOf = (
     const known = (settings: ClientSettings) => channel(settings, connections)
     const detected = yield* DetectedChannel.opener(known)
     const open = (settings: ClientSettings) => (settings.endpoint.protocol === undefined ? detected : known)(settings)
-    if (replicas === undefined) return open(connection)
+    if (replicas === undefined) return RepeatingChannel.make(open(connection))
     const metrics = new EffectMetrics(name, yield* Effect.context<never>())
     return yield* ReplicaChannel.make({ metrics, connection, settings: replicas, open, lookup })
   })

@@ -330,6 +330,23 @@ it.each<[string, FailureCause]>([
   expect(open()).toEqual([])
 })
 
+it("a numbered request of a sequence is sent to its replica again, which is lost after three attempts", () => {
+  const { infer, fail, succeed, timers } = start(3)
+  const numbered = { sequence_id: 7n, sequence_gaps: true }
+  infer({ ...numbered, sequence_number: 1n, sequence_start: true })
+  const replica = succeed()
+  const call = infer({ ...numbered, sequence_number: 2n })
+  expect(fail(lost, "lost")).toBe(replica)
+  timers.advance(1000)
+  expect([succeed(), call.result]).toEqual([replica, "success"])
+  const last = infer({ ...numbered, sequence_number: 3n })
+  for (const cause of ["lost", "unsent", "unsent"] as const) {
+    expect(fail(lost, cause)).toBe(replica)
+    timers.advance(1000)
+  }
+  expect(last.result).toContain(`SequenceNotFound: the sequence was on the replica ${replica}:8001, which is lost`)
+})
+
 it("the first request of a sequence may choose another replica", () => {
   const { infer, fail, succeed } = start(3)
   const call = infer({ sequence_id: 7n, sequence_start: true })

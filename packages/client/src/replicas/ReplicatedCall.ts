@@ -6,6 +6,7 @@ import { constVoid } from "effect/Function"
 import { Exit, Result } from "effect"
 import { type InferenceError, retryAfter, SequenceNotFound } from "@nereid/core/internal/error/InferenceError"
 import type { Cancel } from "@nereid/core/internal/request/Request"
+import * as SessionParameters from "@nereid/core/internal/request/SessionParameters"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import type { FailureCause, ServerChannel } from "../channel/Channel.ts"
 import type { AttemptMetrics, AttemptOutcome, AttemptReason } from "./AttemptMetrics.ts"
@@ -189,11 +190,13 @@ export class ReplicatedCall<A> {
     this.#observe(replica, error, kind, now)
     if (this.#isOver) return
     const lost = this.#sequenceLoss(replica, error, cause)
-    if (lost !== undefined) return this.#finish(Result.fail(lost))
-    if (this.#isCommitted || !RetryRule.mayRetry(kind, this.#context.settings.idempotent)) {
-      return this.#finish(Result.fail(error))
+    const isRepeatable = SessionParameters.isRepeatable(this.#request.wire.parameters)
+    if (lost !== undefined && !isRepeatable) return this.#finish(Result.fail(lost))
+    const last = Result.fail(lost ?? error)
+    if (this.#isCommitted || !RetryRule.mayRetry(kind, this.#context.settings.idempotent || isRepeatable)) {
+      return this.#finish(last)
     }
-    if (!this.#retry(error, kind, now) && this.#inFlight.size === 0) this.#finish(Result.fail(error))
+    if (!this.#retry(lost ?? error, kind, now) && this.#inFlight.size === 0) this.#finish(last)
   }
 
   /** Records what a failure says about its replica. */

@@ -4,11 +4,12 @@ import { InvalidRequest, type InferenceError, QueueFull } from "../error/Inferen
 import { noParameters, type Parameters, type Reply, type Request } from "../request/Request.ts"
 import type { CallableModel } from "../running/CallableModel.ts"
 import { maxWaiting, SequenceCall } from "./SequenceCall.ts"
+import type { SessionOptions } from "./Session.ts"
 
 const request: Request = { id: "", inputs: [], rows: 1, parameters: noParameters, deadline: undefined }
 
 /** A session of a server whose replies the test gives. */
-const opened = () => {
+const opened = (options: SessionOptions = {}) => {
   const sent: Array<{ readonly parameters: Parameters; readonly reply: Reply; isCancelled: boolean }> = []
   const model: CallableModel = {
     decoupled: false,
@@ -21,7 +22,7 @@ const opened = () => {
   }
   const sequence = new SequenceCall(
     { description: { name: "m", signature: { inputs: [], outputs: [] } }, reachedBy: () => ({ calls: model }) },
-    { id: "one" },
+    { id: "one", ...options },
   )
   const outcomes: Array<string> = []
   const send = (isEnd = false) =>
@@ -51,6 +52,22 @@ it("sends a request after the one before it, and marks the first and the last", 
   ])
   send()
   expect(outcomes).toEqual(["ok", "ok", "ok", "SequenceNotFound ended"])
+})
+
+it("numbers its requests for retries, and gives its limit of idle time until it has begun", () => {
+  const { sent, send, reply } = opened({ retries: true, maxIdle: "2 seconds" })
+  send()
+  reply(0, new QueueFull({ message: "full" }))
+  send()
+  reply(1)
+  send(true)
+  const numbered = { sequence_id: "one", sequence_gaps: true }
+  const first = { ...numbered, sequence_start: true, sequence_max_idle: 2_000_000n }
+  expect(sent.map(({ parameters }) => parameters)).toEqual([
+    { ...first, sequence_number: 1n },
+    { ...first, sequence_number: 2n },
+    { ...numbered, sequence_end: true, sequence_number: 3n },
+  ])
 })
 
 it("refuses a call while 1,024 others wait, and takes the next one once there is room", () => {

@@ -28,6 +28,9 @@ export class SequenceCall {
   readonly #model: SessionModel
   /** Its limit of idle time, as the value of its parameter. */
   readonly #maxIdle: bigint | undefined
+  /** Whether its requests have numbers, so that the server knows a request that is sent again. */
+  readonly #retries: boolean
+  #lastNumber = 0n
   /** Calls that wait for the one before them. */
   readonly #waiting = new Set<() => void>()
   #isBusy = false
@@ -41,9 +44,10 @@ export class SequenceCall {
   #over: SequenceNotFound | undefined
 
   /** @throws TypeError if `maxIdle` is not longer than 0 */
-  constructor(model: SessionModel, { id = randomId(), maxIdle }: SessionOptions = {}) {
+  constructor(model: SessionModel, { id = randomId(), maxIdle, retries = false }: SessionOptions = {}) {
     this.#model = model
     this.id = id
+    this.#retries = retries
     this.#maxIdle = maxIdle === undefined ? undefined : IdleLimit.parameter(maxIdle)
   }
 
@@ -55,7 +59,7 @@ export class SequenceCall {
     }
     let cancel: Cancel = constVoid
     const leave = this.#enter(() => {
-      const begun = this.#begin(request, isEnd)
+      const begun = this.#begin(request, isEnd, this.#retries)
       if (Result.isFailure(begun)) {
         this.#next()
         return reply(Result.fail(begun.failure))
@@ -90,7 +94,7 @@ export class SequenceCall {
       Effect.gen({ self: this }, function* () {
         const turn = Effect.mapError(this.#turn, failure)
         yield* Effect.acquireRelease(turn, () => Effect.sync(() => this.#next()))
-        const begun = yield* Effect.fromResult(Result.mapError(this.#begin(request, false), failure))
+        const begun = yield* Effect.fromResult(Result.mapError(this.#begin(request, false, false), failure))
         this.#streams = true
         const reader = { decode, failure: (error: InferenceError) => failure(this.#failed(error)) }
         return decodedStream(model, begun, reader).pipe(Stream.onEnd(Effect.sync(() => (this.#isStarted = true))))
@@ -151,11 +155,16 @@ export class SequenceCall {
   }
 
   /** The request at its position, or why the session takes none. */
-  #begin(request: Request, isEnd: boolean): Result.Result<Request, InferenceError> {
+  #begin(request: Request, isEnd: boolean, isNumbered: boolean): Result.Result<Request, InferenceError> {
     if (this.#over !== undefined) return Result.fail(this.#over)
     this.#isSent = true
     if (isEnd) this.#over = this.#lost("ended")
-    const position = { isStart: !this.#isStarted, isEnd, maxIdle: this.#maxIdle }
+    const position = {
+      isStart: !this.#isStarted,
+      isEnd,
+      maxIdle: this.#maxIdle,
+      number: isNumbered ? ++this.#lastNumber : undefined,
+    }
     const parameters = SessionParameters.positioned(request.parameters, this.id, position)
     return Result.succeed({ ...request, parameters })
   }

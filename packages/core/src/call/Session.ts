@@ -20,6 +20,12 @@ export interface SessionOptions {
    * A server of Triton ignores it.
    */
   readonly maxIdle?: Duration.Input
+  /**
+   * Numbers the requests of `infer` and `end`, so that a client sends one again whose connection was lost, and the
+   * server executes it once. Such a request goes on when its caller leaves. Requires a server of Nereid: one of Triton
+   * may execute the request twice. Default false.
+   */
+  readonly retries?: boolean
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Idle sequences with limits of their own, in a binary heap: the first one expires first. A sequence joins and leaves in
+ * Idle sequences with limits of their own, in a binary heap: the first one expires first. Joining and leaving takes
  * logarithmic time.
  */
 

@@ -76,6 +76,7 @@ const harness = Effect.fnUntraced(function* (maxReplyBytes = 1000) {
         sequence_number: number,
         sequence_start: flags.includes("S"),
         sequence_end: flags.includes("E"),
+        ...(flags.includes("G") && { sequence_gaps: true }),
       },
       deadline: undefined,
       ...more,
@@ -101,6 +102,27 @@ it.effect("requests that arrive ahead wait for those before them", () =>
     expect(executed).toEqual(["b1", "a1", "a2", "a3"])
     completeAll()
     expect(sent.map(({ answer }) => answer())).toEqual([6, 3, 1, 1])
+  }),
+)
+
+it.effect("numbers with gaps wait for none, are repeated once, and are refused when they are old", () =>
+  Effect.gen(function* () {
+    const { send, completeAll, executed, ended } = yield* harness()
+    const first = send("a", 1n, "SG")
+    const second = send("a", 5n, "G")
+    expect(executed).toEqual(["a1", "a5"])
+    const again = send("a", 5n, "G")
+    completeAll()
+    expect([first, second, again, send("a", 5n, "G")].map(({ answer }) => answer())).toEqual([1, 6, 6, 6])
+    expect(send("a", 4n, "G").answer()).toContain("was answered before, and only the last reply is kept: 6 is expected")
+    // A START may have any number, after one that was lost.
+    send("a", 9n, "SG")
+    completeAll()
+    expect(executed).toEqual(["a1", "a5", "a9"])
+    expect(send("b", 3n, "G").answer()).toBe("lost")
+    ended.add("c")
+    expect(send("c", 3n, "G").answer()).toBe("lost")
+    expect(executed).toHaveLength(3)
   }),
 )
 

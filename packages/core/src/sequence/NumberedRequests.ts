@@ -8,6 +8,9 @@
  *           ├─ executing, or the last one ─► the same reply, without another execution
  *           └─ older, or beyond the window ─► InvalidRequest
  *
+ * With `sequence_gaps`, numbers may be left out: the caller sends each request after the reply to the one before, so a
+ * request is the expected one whatever its number, unless that was seen.
+ *
  * A numbered request goes on when its caller leaves, because the caller may ask for the reply again.
  */
 import { constVoid } from "effect/Function"
@@ -24,6 +27,7 @@ import { stopping } from "../error/Refusal.ts"
 import type { RequestStatistics } from "../metrics/ModelStatistics.ts"
 import * as MonotonicTime from "../request/MonotonicTime.ts"
 import { type Cancel, errorPrefix, type Parameter, type Reply, type Request } from "../request/Request.ts"
+import * as SessionParameters from "../request/SessionParameters.ts"
 import type { SequenceId } from "../request/SequencePosition.ts"
 import type { AlarmClock } from "../scheduler/AlarmClock.ts"
 import { Deadlines, type PendingRequest } from "../scheduler/Deadlines.ts"
@@ -133,18 +137,25 @@ export class NumberedRequests {
     if (id === undefined || this.#isStopped) return this.#next(request, reply, counts)
     const number = typeof given === "bigint" ? Number(given) : NaN
     const isStart = CorrelationId.isStart(parameters)
-    if (!Number.isSafeInteger(number) || number < 1 || (isStart && number !== 1)) {
-      const rule = isStart ? "must be 1 with the START flag" : "must be an integer of at least 1"
+    const gaps = parameters[SessionParameters.gaps]
+    if (gaps !== undefined && typeof gaps !== "boolean") {
+      const rule = `must be a boolean, but ${String(gaps)} was given`
+      return refuse(this.#invalid(request, `parameter '${SessionParameters.gaps}' ${rule}`))
+    }
+    const hasGaps = gaps === true
+    if (!Number.isSafeInteger(number) || number < 1 || (isStart && !hasGaps && number !== 1)) {
+      const rule = isStart && !hasGaps ? "must be 1 with the START flag" : "must be an integer of at least 1"
       return refuse(this.#invalid(request, `parameter 'sequence_number' ${rule}, but ${String(given)} was given`))
     }
     const { window, isLost, keyOf, maxWaiting } = this.#options
     const key = keyOf(request)
     const known = this.#known(id, isStart, key)
     // The scheduler tells why there is no such sequence.
-    if (known === undefined && !isStart && (isLost(id) || number > window + 1)) {
+    if (known === undefined && !isStart && !hasGaps && (isLost(id) || number > window + 1)) {
       return this.#next(request, reply, counts)
     }
     const sequence = known ?? this.#begin(id)
+    if (hasGaps) sequence.window.skipTo(number)
     const numbered = () => this.#numbered(sequence, request, { number, key, counts })
     switch (sequence.window.placeOf(number)) {
       case "expected": {

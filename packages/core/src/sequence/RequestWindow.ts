@@ -28,6 +28,11 @@ export class RequestWindow<T> {
     return this.#waiting.size === 0
   }
 
+  /** Expects this number next, in place of a lower one. No effect while requests wait. */
+  skipTo(number: number): void {
+    if (this.isEmpty && number > this.#expected) this.#expected = number
+  }
+
   placeOf(number: number): Place {
     if (number < this.#expected) return "seen"
     if (number === this.#expected) return "expected"

@@ -42,7 +42,7 @@ export const requestProblem = (
   return sequenceNotFound(model, id, ended.get(id))
 }
 
-/** What is wrong with the limit that the request gives its sequence; undefined if it gives none, or may give it. */
+/** The problem of the idle limit that a request gives its sequence; undefined if it gives none, or may give it. */
 const idleProblem = (model: string, { maxIdleLimit }: Sequencing, parameters: Parameters): string | undefined => {
   const { [IdleLimit.name]: given } = parameters
   if (given === undefined) return undefined
