@@ -16,7 +16,7 @@ class Sums extends Model.Service<Sums>()("sums", {
 }) {}
 
 /** Executed values, and a function for each execution. */
-const executed = { values: [] as Array<number>, onValue: (_: number) => {} }
+const executed: { values: Array<number>; onValue: (value: number) => void } = { values: [], onValue: () => {} }
 
 const SumsLive = Model.sequence(Sums, ({ VALUE }, { state: { SUM } }) => {
   executed.values.push(VALUE)

@@ -148,6 +148,8 @@ it.live("the shape of a state may change, and sequences whose states differ shar
   }),
 )
 
+const parameter = (name: string, value: string) => `parameters { key: "${name}" value { string_value: "${value}" } }`
+
 it.live.each([
   {
     controls: sequences.startAndReady.replace('"START"', '"BEGIN"'),
@@ -166,6 +168,34 @@ it.live.each([
 ])("controls that the file does not have are refused: $text", ({ controls, text }) =>
   Effect.gen(function* () {
     expect(yield* reason(sequences.config(controls), onnx(sequences.flags(true)))).toBe(text)
+  }),
+)
+
+it.live.each([
+  [4, ["n", 2], "[2]"],
+  [4, ["n", "m"], "[-1]"],
+  [4, ["n"], "[]"],
+  [4, ["n", 1, 1], "[1,1]"],
+  [0, [2], "[2]"],
+] as const)(
+  "a control whose dims are not [1] is refused: max_batch_size %i, dims %j",
+  ([maxBatchSize, dims, printed]) =>
+    Effect.gen(function* () {
+      const config = sequences.config(sequences.startAndReady, { maxBatchSize })
+      expect(yield* reason(config, onnx(sequences.flags(maxBatchSize > 0, "any", dims)))).toBe(
+        "Invalid argument: unable to load model 'm', sequence control 'START' in model has dims " +
+          `${printed} but dims [1] is expected`,
+      )
+    }),
+)
+
+it.live("a strategy of batches from a library is refused", () =>
+  Effect.gen(function* () {
+    const config = sequences.config(sequences.startAndReady) + parameter("TRITON_BATCH_STRATEGY_PATH", "/lib/own.so")
+    expect(yield* reason(config, onnx(sequences.flags(true)))).toBe(
+      "Invalid argument: TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher, using default batching " +
+        "strategy",
+    )
   }),
 )
 
@@ -211,8 +241,6 @@ it.live.each([
     expect(yield* reason(sequences.config(states), files)).toBe(`Invalid argument: ${text}`)
   }),
 )
-
-const parameter = (name: string, value: string) => `parameters { key: "${name}" value { string_value: "${value}" } }`
 
 it.live.each([
   ["max_sequence_backlog", "-1", "from 0 to 1000000"],

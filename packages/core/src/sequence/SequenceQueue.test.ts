@@ -72,6 +72,21 @@ describe("direct", () => {
     }),
   )
 
+  it.effect("a START of a live sequence is warned about, and of one that has ended is not", () =>
+    Effect.gen(function* () {
+      const { send, drain, warnings } = yield* sequences()
+      yield* send("A", "S")
+      yield* send("A", "SE")
+      yield* drain
+      yield* send("A", "S")
+      yield* drain
+      expect(warnings).toEqual([
+        "sequence A for model 'm' has a conflict. The previous sequence did not end before this sequence start. Previous " +
+          "sequence will be terminated early.",
+      ])
+    }),
+  )
+
   it.effect("a sequence beyond the slots waits until one ends", () =>
     Effect.gen(function* () {
       const slots = { strategy: { _tag: "direct" as const, slots: 1, maxQueueDelay: 0, minSlotUtilization: 0 } }
