@@ -1,6 +1,6 @@
 /** Sequences and the life of their model and server: stops, reloads, changed instances, cancelled callers, metrics. */
 import { expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope } from "effect"
+import { Effect, Exit, Fiber, Logger, Scope } from "effect"
 import { type Scenario, step } from "./Scenario.ts"
 import { http, metric, type Ports, transports } from "./SequenceCalls.ts"
 import { serve } from "./SequenceServer.ts"
@@ -24,19 +24,24 @@ for (const [transport, send] of transports(4)) {
   const sendOne = (ports: Ports, ...args: Parameters<typeof step>) =>
     Effect.promise(async () => (await send(ports, "m", [step(...args)]))[0])
 
-  // L1.5.stop-start@all, L1.5.stop-continue@all, L1.4.stopping@all
+  // L1.5.stop-start@all, L1.5.stop-continue@all, L1.5.stop-log@all, L1.4.stopping@all
   it.live(`${transport}: a stop lets open sequences end, and refuses new ones`, () =>
     Effect.gen(function* () {
+      const logged: Array<unknown> = []
+      const logger = Logger.make(({ message }) => void logged.push([message].flat().join(" ")))
       const scope = yield* Scope.make()
-      const ports = yield* Scope.provide(serve(accumulator), scope)
+      const ports = yield* Scope.provide(serve(accumulator), scope).pipe(Effect.provide(Logger.layer([logger])))
       expect(yield* sendOne(ports, 7n, "S", 1, 1)).toBe(1)
+      expect(yield* sendOne(ports, 19n, "S", 1, 1)).toBe(1)
       const stopped = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
       yield* Effect.repeat(http(ports, "/v2/health/ready"), { until: ({ status }) => status !== 200 })
       const refused = "Server is stopping, scheduler for model has stopped accepting new inference requests"
       expect(yield* sendOne(ports, 8n, "S", 1, 1)).toBe(refused)
       expect(yield* sendOne(ports, 7n, "", 2, 3)).toBe(3)
       expect(yield* sendOne(ports, 7n, "E", 3, 6)).toBe(6)
+      expect(yield* sendOne(ports, 19n, "E", 3, 4)).toBe(4)
       yield* Fiber.join(stopped)
+      expect(logged).toContain("Model 'm' (version 1) has 2 in-flight inferences")
     }),
   )
 

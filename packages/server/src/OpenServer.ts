@@ -34,6 +34,7 @@ import * as StandardStreams from "./log/StandardStreams.ts"
 import * as GarbageCollector from "./memory/GarbageCollector.ts"
 import * as SharedMemory from "./memory/SharedMemory.ts"
 import { SystemSharedMemory } from "./memory/SystemSharedMemory.ts"
+import * as OpenSequences from "./OpenSequences.ts"
 import * as SelfStop from "./SelfStop.ts"
 import { ServerRepository } from "./ServerRepository.ts"
 import type { ServerOptions } from "./ServerOptions.ts"
@@ -108,6 +109,7 @@ export const open = Effect.fnUntraced(function* <E, R>(
   })
   const drain = leave.pipe(
     Effect.andThen(announced),
+    Effect.andThen(Effect.suspend(() => OpenSequences.log(store.models))),
     Effect.andThen(stop(gateway, frontEnds, handOver, drainTimeout, options.onDrainTimeout)),
   )
   yield* Effect.addFinalizer(() => drain)

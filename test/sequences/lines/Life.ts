@@ -29,6 +29,7 @@ export const life = lines({
     "L1.5.unload": "after an unload, their model has no available versions",
     "L1.5.stop-start": "a stop refuses START",
     "L1.5.stop-continue": "and lets open sequences go on to their END",
+    "L1.5.stop-log": "and logs how many it finds for each model",
     "L1.5.stop-idle": "or to their expiry",
   },
   stream: {
