@@ -12,18 +12,47 @@ const timeout = 1_000_000n
 
 const timedOut = "timeout of the corresponding sequence has been expired"
 
+/** Four sequences for four slots, and one for the backlog. */
+const filled = [
+  ...whole(a, [1, 2, 3]),
+  ...whole(b, [11, 13]),
+  ...whole(c, [111, 113]),
+  ...whole(d, [1111, 1112, 1113]),
+  ...whole(e, [11111]),
+]
+
 const direct: ReadonlyArray<Scenario> = [
+  {
+    ...one,
+    name: "backlog_fill",
+    proves: ["L1.5.backlog-order", "L1.10.backlog"],
+    hold: [10, 2],
+    steps: [...filled, ...whole(f, [22222])],
+    sizes: { 4: 3 },
+  },
+  {
+    ...one,
+    name: "backlog_same_correlation_id_no_end",
+    proves: ["L1.5.start-of-live"],
+    hold: [16, 0],
+    steps: [
+      step(a, "S", 1, 2),
+      step(a, "", 3, 3),
+      ...whole(b, [11, 12, 12, 13]),
+      ...whole(c, [111, 112, 112, 113]),
+      ...whole(d, [1111, 1112, 1112, 1113]),
+      step(a, "S", 11, 12),
+      step(a, "E", 13, 13),
+    ],
+    sizes: { 4: 4 },
+  },
   {
     ...one,
     name: "backlog_fill_no_end",
     proves: ["L1.5.backlog-order", "L1.6.span"],
     hold: [10, 3],
     steps: [
-      ...whole(a, [1, 2, 3]),
-      ...whole(b, [11, 13]),
-      ...whole(c, [111, 113]),
-      ...whole(d, [1111, 1112, 1113]),
-      ...whole(e, [11111]),
+      ...filled,
       step(f, "S", 22222, 22223),
       step(f, "", 22223, 22223),
       // It has the third slot: two empty rows precede it.

@@ -3,6 +3,7 @@
  * ones: https://github.com/triton-inference-server/server/tree/main/qa
  */
 import { backlogs } from "./BacklogScenarios.ts"
+import { datatypes } from "./DatatypeScenarios.ts"
 import { notStarted, type Scenario, step, whole } from "./Scenario.ts"
 import { widths } from "./WidthScenarios.ts"
 
@@ -201,37 +202,6 @@ const one = { behaviour: "flags", maxBatchSize: 4 } as const
 const heldByOne: ReadonlyArray<Scenario> = [
   {
     ...one,
-    name: "backlog_fill",
-    proves: ["L1.5.backlog-order", "L1.10.backlog"],
-    hold: [10, 2],
-    steps: [
-      ...whole(a, [1, 2, 3]),
-      ...whole(b, [11, 13]),
-      ...whole(c, [111, 113]),
-      ...whole(d, [1111, 1112, 1113]),
-      ...whole(e, [11111]),
-      ...whole(1006n, [22222]),
-    ],
-    sizes: { 4: 3 },
-  },
-  {
-    ...one,
-    name: "backlog_same_correlation_id_no_end",
-    proves: ["L1.5.start-of-live"],
-    hold: [16, 0],
-    steps: [
-      step(a, "S", 1, 2),
-      step(a, "", 3, 3),
-      ...whole(b, [11, 12, 12, 13]),
-      ...whole(c, [111, 112, 112, 113]),
-      ...whole(d, [1111, 1112, 1112, 1113]),
-      step(a, "S", 11, 12),
-      step(a, "E", 13, 13),
-    ],
-    sizes: { 4: 4 },
-  },
-  {
-    ...one,
     behaviour: "state",
     name: "states of a batch are those of its sequences",
     proves: ["L2.batch"],
@@ -383,35 +353,6 @@ const ofStrategies: ReadonlyArray<Scenario> = Object.entries(strategies).flatMap
   ],
 )
 
-const flagTypes = ["INT32", "FP32", "BOOL"] as const
-const idTypes = ["UINT64", "INT64", "UINT32", "INT32", "BYTES"] as const
-
-const datatypes: ReadonlyArray<Scenario> = flagTypes.flatMap((flag) =>
-  idTypes.map((id): Scenario => {
-    const name = id === "BYTES" ? "12" : 12n
-    return {
-      name: `controls of ${flag} and ${id}`,
-      ...(id === "BYTES" && { unlikeTriton: "Its Python backend cannot read an id that is a text" }),
-      behaviour: "ids",
-      controls: { flag, id },
-      oneTransport: true,
-      maxBatchSize: 4,
-      steps: [step(name, "S", 1, 2), step(name, "", 5, 5), step(name, "E", 7, 19), step(name, "SE", 1, 14)],
-      sizes: { 1: 4 },
-    }
-  }),
-)
-
-const longIds: ReadonlyArray<Scenario> = (["UINT32", "INT32"] as const).map((id) => ({
-  name: `the low half of an id, ${id}`,
-  behaviour: "ids",
-  controls: { flag: "INT32", id },
-  oneTransport: true,
-  maxBatchSize: 4,
-  steps: [step(2n ** 40n + 3n, "SE", 1, 5)],
-  sizes: { 1: 1 },
-}))
-
 const initials: ReadonlyArray<Scenario> = [4, 0].flatMap((maxBatchSize): ReadonlyArray<Scenario> => {
   const common = { behaviour: "initial", maxBatchSize } as const
   const starts = (initial: number) => [
@@ -446,7 +387,6 @@ export const scenarios: ReadonlyArray<Scenario> = [
   ...ordered,
   ...ofStrategies,
   ...datatypes,
-  ...longIds,
   ...initials,
   ...backlogs,
   ...widths,

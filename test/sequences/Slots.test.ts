@@ -47,6 +47,14 @@ for (const [transport, send] of transports(4)) {
   const fork = (ports: ObservedPorts, model: string, ...args: Parameters<typeof step>) =>
     Effect.forkChild(call(ports, model, ...args), { startImmediately: true })
 
+  /** The answer of a request to `m`, whose execution ends as soon as it has begun. */
+  const executed = Effect.fnUntraced(function* (ports: ObservedPorts, id: bigint, flags: Flags, value: number) {
+    const answer = yield* fork(ports, "m", id, flags, value, 0)
+    yield* running(`m ${id}`)
+    executions.end()
+    return yield* Fiber.join(answer)
+  })
+
   // L1.1.flag-values@all
   it.live(`${transport}: a control has the values of its configuration`, () =>
     Effect.gen(function* () {
@@ -110,17 +118,11 @@ for (const [transport, send] of transports(4)) {
         yield* expired(ports, "clock")
         executions.end()
         expect(yield* Fiber.join(first)).toBe(1)
-        const last = yield* fork(ports, "m", 1n, "E", 3, 0)
-        yield* running("m 1")
-        executions.end()
-        expect(yield* Fiber.join(last)).toBe(3)
+        expect(yield* executed(ports, 1n, "E", 3)).toBe(3)
         yield* running("m 2")
         executions.end()
         expect(yield* Fiber.join(second)).toBe(2)
-        const end = yield* fork(ports, "m", 2n, "E", 4, 0)
-        yield* running("m 2")
-        executions.end()
-        expect(yield* Fiber.join(end)).toBe(4)
+        expect(yield* executed(ports, 2n, "E", 4)).toBe(4)
       }),
     )
 

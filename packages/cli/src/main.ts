@@ -5,7 +5,6 @@
  * that old versions have.
  */
 import { readFileSync } from "node:fs"
-import * as Modules from "node:module"
 import * as NodeVersion from "./check/NodeVersion.ts"
 
 const { engines } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"))
@@ -13,7 +12,7 @@ const problem = NodeVersion.problem(process.versions.node, engines.node, process
 
 if (problem === undefined) {
   // Half of a start is the compilation of modules. Node keeps the cache in the temporary directory of the system.
-  Modules.enableCompileCache()
+  process.getBuiltinModule("node:module").enableCompileCache()
   import("./nereid.ts")
 } else {
   process.exitCode = 1

@@ -95,16 +95,21 @@ export interface DeclaredSequence {
 /** Checks the options. */
 export const resolve = (name: string, signature: Signature, options: SequenceOptions): DeclaredSequence => {
   const { maxIdle = "1 minute", maxIdleLimit = maxIdle, maxSequences = 10_000 } = options
-  const { maxBacklog, maxStateBytes, maxTotalStateBytes } = { ...sequenceDefaults, ...given(options) }
+  const {
+    maxBacklog = sequenceDefaults.maxBacklog,
+    maxStateBytes = sequenceDefaults.maxStateBytes,
+    maxTotalStateBytes = sequenceDefaults.maxTotalStateBytes,
+  } = options
   const idleMillis = Duration.toMillis(maxIdle)
-  if (!(idleMillis > 0)) {
-    throw new TypeError(`Model "${name}": sequence.maxIdle must be longer than 0, but ${idleMillis} ms was given.`)
-  }
+  requireTime(name, "maxIdle", idleMillis, idleMillis > 0, "longer than 0")
   const limitMillis = Duration.toMillis(maxIdleLimit)
-  if (!(limitMillis >= idleMillis)) {
-    const rule = `must be at least sequence.maxIdle, ${idleMillis} ms`
-    throw new TypeError(`Model "${name}": sequence.maxIdleLimit ${rule}, but ${limitMillis} ms was given.`)
-  }
+  requireTime(
+    name,
+    "maxIdleLimit",
+    limitMillis,
+    limitMillis >= idleMillis,
+    `at least sequence.maxIdle, ${idleMillis} ms`,
+  )
   requireInteger(name, "sequence.maxSequences", maxSequences, 1)
   requireInteger(name, "sequence.maxBacklog", maxBacklog, 0)
   requireInteger(name, "sequence.maxStateBytes", maxStateBytes, 1)
@@ -130,16 +135,10 @@ export const resolve = (name: string, signature: Signature, options: SequenceOpt
 export const queueing = ({ strategy }: Sequencing): { readonly maxQueueSize?: number } =>
   strategy._tag === "free" ? { maxQueueSize: Math.max(defaultMaxQueueSize, strategy.slots) } : {}
 
-/** The limits that are not undefined. */
-const given = ({
-  maxBacklog,
-  maxStateBytes,
-  maxTotalStateBytes,
-}: SequenceLimits): Partial<typeof sequenceDefaults> => ({
-  ...(maxBacklog !== undefined && { maxBacklog }),
-  ...(maxStateBytes !== undefined && { maxStateBytes }),
-  ...(maxTotalStateBytes !== undefined && { maxTotalStateBytes }),
-})
+const requireTime = (name: string, option: string, millis: number, isValid: boolean, rule: string): void => {
+  if (isValid) return
+  throw new TypeError(`Model "${name}": sequence.${option} must be ${rule}, but ${millis} ms was given.`)
+}
 
 const declaredState = (name: string, { state, initial }: SequenceOptions): DeclaredState => {
   if (state === undefined) return { _tag: "none" }
