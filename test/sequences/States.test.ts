@@ -40,12 +40,14 @@ const files = {
       input { name: "INPUT" data_type: TYPE_INT32 dims: 1 }
       output { name: "OUTPUT_STATE" data_type: TYPE_INT32 dims: 1 }`,
   }),
+  "no_rows/config.pbtxt": sequences.config(sequences.state()),
+  "no_rows/1/model.onnx": sequences.withoutRows(),
   "shown/1/model.ts": script("return { OUTPUT_STATE: int(inputs.INPUT_STATE.data[0] + inputs.INPUT.data[0]) }"),
 }
 
 for (const [transport, send] of transports(4)) {
   // L2.failure@all, L2.no-update@all, L2.zero-strings@all, L2.variable@all, L2.shape@all, L2.several@all,
-  // L2.returned@all
+  // L2.returned@all, L2.split@all
   it.live(transport, () =>
     Effect.gen(function* () {
       const ports = yield* serveFiles(files, { server: { drainTimeout: "10 millis" } })
@@ -60,6 +62,12 @@ for (const [transport, send] of transports(4)) {
       expect(yield* answers("wide", [3, 4, 0])).toEqual([100, 203, 304])
       expect(yield* answers("pairs", [3, 8, 0])).toEqual([0, 304, 809])
       expect(yield* answers("shown", [3, 4])).toEqual([3, 7])
+      expect(yield* answers("no_rows", [3])).toEqual([
+        expect.stringContaining(
+          "failed to split the output state tensor 'OUTPUT_STATE' in responses: " +
+            "expected batch size of at least 1 in model output, got 0",
+        ),
+      ])
     }),
   )
 }

@@ -68,15 +68,19 @@ const texts = (tensor: TypedTensor): ReadonlyArray<string | undefined> => {
  * Decodes the responses of a batch, or returns an error for invalid outputs. Their shapes are known only after the run.
  */
 export const decode = (
-  { name, signature, maxBatchSize }: Model,
+  { name, signature, maxBatchSize, sequencing }: Model,
   batch: Batch.Batch,
   outputs: ReadonlyArray<TensorMessage>,
 ): Result.Result<ReadonlyArray<Response>, ExecutionFailed> => {
   const tensors: Array<TypedTensor> = []
+  const rows = Batch.totalRows(batch)
   for (const [index, spec] of signature.outputs.entries()) {
     const output = outputs[index]
-    const wrong =
-      output === undefined ? "is missing" : misshapen(spec, output.dims, maxBatchSize, Batch.totalRows(batch))
+    const wrong = output === undefined ? "is missing" : misshapen(spec, output.dims, maxBatchSize, rows)
+    const isState = sequencing?.states.some((state) => state.output === spec.name) ?? false
+    if (isState && maxBatchSize > 0 && output !== undefined && (output.dims[0] ?? 0) < rows) {
+      return Result.fail(new ExecutionFailed({ message: tooFewStates(spec.name, rows, output.dims) }))
+    }
     if (output === undefined || wrong !== undefined) {
       return Result.fail(new ExecutionFailed({ message: `output '${spec.name}' of model '${name}' ${wrong}` }))
     }
@@ -97,3 +101,8 @@ const misshapen = (spec: TensorSpec, dims: ReadonlyArray<number>, maxBatchSize: 
   const right = matches(spec.dims, dims, batching) && (batching === 0 || dims[0] === rows)
   return right ? undefined : `has shape [${dims}], but is declared as ${print(spec.datatype, expected)}`
 }
+
+// The text of Triton, whose clients may look for it.
+const tooFewStates = (output: string, rows: number, [rowsOfState = 0]: ReadonlyArray<number>) =>
+  `failed to split the output state tensor '${output}' in responses: ` +
+  `expected batch size of at least ${rows} in model output, got ${rowsOfState}`

@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Effect, Schema } from "effect"
-import { file, model, node, value } from "../../../test/fixtures/onnx.ts"
+import { file, initializer, model, node, value } from "../../../test/fixtures/onnx.ts"
 import { Onnx } from "./index.ts"
 
 class Sums extends Model.Service<Sums>()("sums", {
@@ -26,6 +26,21 @@ const accumulator = model({
   ],
   outputs: [value("TOTAL", "FP32", [-1, 2]), value("SUM_OUT", "FP32", [-1, 2])],
 })
+
+/** TOTAL = VALUE + SUM_IN, and SUM_OUT is the first row of it. */
+const firstRow = (width: number) =>
+  model({
+    inputs: [value("VALUE", "FP32", [-1, width]), value("SUM_IN", "FP32", [-1, 2])],
+    nodes: [
+      node("Add", ["VALUE", "SUM_IN"], ["TOTAL"]),
+      node("Slice", ["TOTAL", "FIRST", "SECOND", "FIRST"], ["SUM_OUT"]),
+    ],
+    outputs: [value("TOTAL", "FP32", [-1, width]), value("SUM_OUT", "FP32", [-1, 2])],
+    initializers: [
+      initializer("FIRST", "INT64", [1], BigInt64Array.of(0n)),
+      initializer("SECOND", "INT64", [1], BigInt64Array.of(1n)),
+    ],
+  })
 
 const of = (...values: [number, number]) => ({ VALUE: Tensor.make("FP32", [2], Float32Array.of(...values)) })
 
@@ -57,6 +72,38 @@ it.live("sequences keep their own state, in shared batches", () =>
     }).pipe(Effect.scoped, Effect.provide(layer))
   }).pipe(Effect.scoped),
 )
+
+for (const [kind, width] of [
+  ["of a fixed shape", 2],
+  ["of a variable shape", -1],
+] as const) {
+  it.live(`a state ${kind} with fewer rows than the batch fails its requests, and leaves their states`, () =>
+    Effect.gen(function* () {
+      class Halves extends Model.Service<Halves>()("halves", {
+        inputs: { VALUE: Tensor.FP32(width) },
+        outputs: { TOTAL: Tensor.FP32(width) },
+        maxBatchSize: 4,
+        batching: { maxQueueDelay: "1 second", preferredBatchSizes: [2] },
+        sequence: { state: { SUM_IN: Tensor.FP32(2) } },
+      }) {}
+      const path = yield* file(firstRow(width))
+      const layer = Onnx.layer(Halves, { file: path, state: { SUM_IN: "SUM_OUT" } })
+      yield* Effect.gen(function* () {
+        const halves = yield* Halves
+        const sessions = [yield* halves.session(), yield* halves.session()]
+        const both = Effect.forEach(sessions, (session) => Effect.flip(session.infer(of(1, 2))), { concurrency: 2 })
+        for (const { message } of yield* both) {
+          expect(message).toContain(
+            "failed to split the output state tensor 'SUM_OUT' in responses: " +
+              "expected batch size of at least 2 in model output, got 1",
+          )
+        }
+        const { TOTAL } = yield* sessions[0]!.infer(of(5, 6))
+        expect([...TOTAL.data]).toEqual([5, 6])
+      }).pipe(Effect.scoped, Effect.provide(layer))
+    }).pipe(Effect.scoped),
+  )
+}
 
 it.live("an output of the state that the graph does not have fails the load", () =>
   Effect.gen(function* () {

@@ -84,6 +84,9 @@ const sessionOptions = (providers: SessionOptions["providers"]): InferenceSessio
   },
 })
 
+/** The runtime's messages about an output whose shape is not that of the memory for it. */
+const otherShape = /shape verification failed|pre-allocated output/u
+
 const text = (error: unknown): string => errorMessage(error).trim()
 
 const cache = new Map<number, { readonly feeds: Tensors; readonly fetches: Tensors }>()
@@ -147,6 +150,11 @@ const runGeneral = async (session: InferenceSession): Promise<BatchReply> => {
     const tensor = received.message[index]
     if (tensor !== undefined) feeds[name] = OrtTensor.fromMessage(datatype, tensor)
   }
+  return runFresh(session, feeds)
+}
+
+/** Runs into memory of the runtime, so that outputs may have any shape. */
+const runFresh = async (session: InferenceSession, feeds: Tensors): Promise<BatchReply> => {
   const results = await atOnce(() =>
     session.run(
       feeds,
@@ -188,7 +196,14 @@ const serve = async (session: InferenceSession) => {
         reply(await runGeneral(session))
       } else {
         const { feeds, fetches } = slotTensors(layout, sequence, kind)
-        await atOnce(() => session.run(feeds, fetches, { logSeverityLevel: silent }))
+        try {
+          await atOnce(() => session.run(feeds, fetches, { logSeverityLevel: silent }))
+        } catch (error) {
+          if (!otherShape.test(text(error))) throw error
+          // The runtime does not name the output. Another run gets it in its own shape, which fails the batch.
+          outcomeLocation = Slots.BY_MESSAGE
+          reply(await runFresh(session, feeds))
+        }
       }
     } catch (error) {
       outcomeLocation = Slots.BY_MESSAGE
