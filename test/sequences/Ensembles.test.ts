@@ -82,24 +82,26 @@ describe.each(Object.keys(forms))("%s", (form) => {
   )
 })
 
+/** A script that passes its input on and sets these parameters, each with the code of its value. */
+const naming = (parameters: Readonly<Record<string, string>>) => `
+  import { ModelScript } from "@nereid/repository"
+  export default ModelScript.define({
+    execute: (requests) => requests.map((request) => {
+      ${Object.entries(parameters)
+        .map(([name, value]) => `request.setParameterUnsafe("${name}", ${value})`)
+        .join("\n      ")}
+      return { OUTPUT: request.inputs.INPUT }
+    }),
+  })`
+
 // L1.9.override@all
 it.live("a step sets the sequence of the steps behind it, and of the response", () =>
   Effect.gen(function* () {
-    const naming = `
-      import { ModelScript } from "@nereid/repository"
-      export default ModelScript.define({
-        execute: (requests) => requests.map((request) => {
-          request.setParameterUnsafe("sequence_id", 77n)
-          request.setParameterUnsafe("sequence_start", true)
-          request.setParameterUnsafe("sequence_end", true)
-          return { OUTPUT: request.inputs.INPUT }
-        }),
-      })`
     const ports = yield* serveFiles({
       "m/config.pbtxt": sequences.config(`oldest {} ${sequences.allControls}`),
       "m/1/model.onnx": sequences.ids(true),
       "naming/config.pbtxt": `max_batch_size: 4 ${tensors}`,
-      "naming/1/model.ts": naming,
+      "naming/1/model.ts": naming({ sequence_id: "77n", sequence_start: "true", sequence_end: "true" }),
       "e/config.pbtxt": ensemble(["naming", "m"]),
       "e/1/.keep": "",
     })
@@ -111,6 +113,26 @@ it.live("a step sets the sequence of the steps behind it, and of the response", 
     })
     for (const [, send] of transports(4)) {
       expect(yield* Effect.promise(() => send(ports, "e", [step(0n, "", 2, 80)]))).toEqual([80])
+    }
+  }),
+)
+
+// L1.9.wrong-type@all
+it.live("a step that sets an id of another type fails the request", () =>
+  Effect.gen(function* () {
+    const ports = yield* serveFiles({
+      "m/config.pbtxt": sequences.config(`oldest {} ${sequences.allControls}`),
+      "m/1/model.onnx": sequences.ids(true),
+      "naming/config.pbtxt": `max_batch_size: 4 ${tensors}`,
+      "naming/1/model.ts": naming({ sequence_id: "true" }),
+      "e/config.pbtxt": ensemble(["naming", "m"]),
+      "e/1/.keep": "",
+    })
+    const message =
+      "in ensemble 'e', expected parameter 'sequence_id' to be TRITONSERVER_PARAMETER_INT or " +
+      "TRITONSERVER_PARAMETER_STRING"
+    for (const [, send] of transports(4)) {
+      expect(yield* Effect.promise(() => send(ports, "e", [step(7n, "SE", 2, message)]))).toEqual([message])
     }
   }),
 )

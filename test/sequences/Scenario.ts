@@ -15,6 +15,8 @@ export interface Step {
   readonly width?: number
   /** The parameter `timeout`, in microseconds. */
   readonly timeout?: bigint
+  /** The parameter `priority`. */
+  readonly priority?: bigint
   /** The parameter `sequence_number`. */
   readonly number?: bigint
   /** The parameter `sequence_max_idle`. */

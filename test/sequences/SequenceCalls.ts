@@ -33,14 +33,19 @@ export type Send<P extends Ports = Ports> = (
 
 const shapeOf = (batches: boolean, rows: number, width: number) => (batches ? [rows, width] : [width])
 
-const body = ({ id, flags, input, rows = 1, width = 1, timeout, number, maxIdle }: Step, batches: boolean): string => {
+/** The parameters of a step that are numbers, without those that it does not have. */
+const numbersOf = ({ timeout, priority, number, maxIdle }: Step) =>
+  Object.entries({ timeout, priority, sequence_number: number, sequence_max_idle: maxIdle }).flatMap(
+    ([name, value]): ReadonlyArray<readonly [string, bigint]> => (value === undefined ? [] : [[name, value]]),
+  )
+
+const body = (step: Step, batches: boolean): string => {
+  const { id, flags, input, rows = 1, width = 1 } = step
   const parameters = [
     `"sequence_id":${typeof id === "string" ? JSON.stringify(id) : id}`,
     `"sequence_start":${flags.includes("S")}`,
     `"sequence_end":${flags.includes("E")}`,
-    ...(timeout === undefined ? [] : [`"timeout":${timeout}`]),
-    ...(number === undefined ? [] : [`"sequence_number":${number}`]),
-    ...(maxIdle === undefined ? [] : [`"sequence_max_idle":${maxIdle}`]),
+    ...numbersOf(step).map(([name, value]) => `"${name}":${value}`),
   ]
   const data = Array<number>(rows * width).fill(input)
   const tensor = { name: "INPUT", shape: shapeOf(batches, rows, width), datatype: "INT32", data }
@@ -61,12 +66,9 @@ const overHttp =
     )
 
 /** The bytes of a ModelInferRequest. */
-export const inferRequest = (
-  { id, flags, input, rows = 1, width = 1, timeout, number, maxIdle }: Step,
-  model: string,
-  batches: boolean,
-) =>
-  toBinary(
+export const inferRequest = (step: Step, model: string, batches: boolean) => {
+  const { id, flags, input, rows = 1, width = 1 } = step
+  return toBinary(
     ModelInferRequestSchema,
     create(ModelInferRequestSchema, {
       modelName: model,
@@ -79,18 +81,15 @@ export const inferRequest = (
         },
         sequence_start: { parameterChoice: { case: "boolParam", value: flags.includes("S") } },
         sequence_end: { parameterChoice: { case: "boolParam", value: flags.includes("E") } },
-        ...(timeout === undefined ? {} : { timeout: { parameterChoice: { case: "int64Param", value: timeout } } }),
-        ...(number === undefined
-          ? {}
-          : { sequence_number: { parameterChoice: { case: "int64Param", value: number } } }),
-        ...(maxIdle === undefined
-          ? {}
-          : { sequence_max_idle: { parameterChoice: { case: "int64Param", value: maxIdle } } }),
+        ...Object.fromEntries(
+          numbersOf(step).map(([name, value]) => [name, { parameterChoice: { case: "int64Param" as const, value } }]),
+        ),
       },
       inputs: [{ name: "INPUT", datatype: "INT32", shape: shapeOf(batches, rows, width).map(BigInt) }],
       rawInputContents: [new Uint8Array(Int32Array.from(Array<number>(rows * width).fill(input)).buffer)],
     }),
   )
+}
 
 /** The element of OUTPUT. */
 export const outputOf = ({ rawOutputContents, outputs }: ModelInferResponse): Answer => {

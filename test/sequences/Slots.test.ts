@@ -126,6 +126,33 @@ for (const [transport, send] of transports(4)) {
       }),
     )
 
+    // L1.5.priority@all
+    it.live(`${transport}: a priority has no effect, ${fields}`, () =>
+      Effect.gen(function* () {
+        const ports = yield* blocked(5_000_000)
+        const first = yield* fork(ports, "m", 1n, "S", 1, 0)
+        yield* running("m 1")
+        const waiting: Array<Fiber.Fiber<unknown>> = []
+        for (const [id, priority] of [
+          [2n, 2n],
+          [3n, 1n],
+        ] as const) {
+          waiting.push(yield* fork(ports, "m", id, "SE", Number(id), 0, { priority }))
+          yield* Effect.repeat(metric(ports, "nereid_sequences_backlog", 'model="m"'), {
+            until: (count) => count === waiting.length,
+          })
+        }
+        executions.end()
+        yield* Fiber.join(first)
+        expect(yield* executed(ports, 1n, "E", 1)).toBe(1)
+        for (const id of [2, 3]) {
+          yield* running(`m ${id}`)
+          executions.end()
+          expect(yield* Fiber.join(waiting[id - 2]!)).toBe(id)
+        }
+      }),
+    )
+
     // L1.5.timeout-slot@all
     it.live(`${transport}: a timeout has no effect in a slot, ${fields}`, () =>
       Effect.gen(function* () {
@@ -157,6 +184,18 @@ for (const [transport, send] of transports(4)) {
       expect(yield* call(ports, "m", 7n, "S", 1, 0)).toBe(1)
       yield* Scope.close(scope, Exit.void)
       expect(performance.now() - startedAt).toBeGreaterThanOrEqual(300)
+    }),
+  )
+
+  // L1.5.stop-timeout@all
+  it.live(`${transport}: a stop waits for an open sequence at most for its time limit`, () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const anHour = 3_600_000_000
+      const scenario = { name: "m", behaviour: "state", maxBatchSize: 4, idle: anHour, steps: [], sizes: {} } as const
+      const ports = yield* Scope.provide(serve(scenario, quickStop), scope)
+      expect(yield* call(ports, "m", 7n, "S", 1, 0)).toBe(1)
+      yield* Scope.close(scope, Exit.void)
     }),
   )
 }

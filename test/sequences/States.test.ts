@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as sequences from "../fixtures/sequences.ts"
 import { step } from "./Scenario.ts"
-import { transports } from "./SequenceCalls.ts"
+import { transports, transportsOf } from "./SequenceCalls.ts"
 import { serveFiles } from "./SequenceServer.ts"
 
 const script = (body: string) => `
@@ -68,6 +68,37 @@ for (const [transport, send] of transports(4)) {
             "expected batch size of at least 1 in model output, got 0",
         ),
       ])
+    }),
+  )
+}
+
+const counting = {
+  "m/config.pbtxt": sequences.config(`oldest {} ${state("WIDE", "INT32", -1)}`),
+  // OUTPUT: the requests of the batch, and the extent of the state.
+  "m/1/model.ts": `
+    import { ModelScript } from "@nereid/repository"
+    import { Tensor } from "@nereid/core"
+    const int = (...values) => Tensor.make("INT32", [1, values.length], Int32Array.from(values))
+    export default ModelScript.define({ execute: (requests) => requests.map(({ inputs: { INPUT, WIDE } }) => ({
+      OUTPUT: int(requests.length * 100 + WIDE.data.length), WIDE_OUT: int(...WIDE.data, INPUT.data[0]) })) })`,
+}
+
+for (const [transport, send] of transportsOf({
+  name: "",
+  behaviour: "state",
+  maxBatchSize: 4,
+  hold: [4, 0],
+  steps: [],
+  sizes: {},
+})) {
+  // L2.mismatch@all
+  it.live(`${transport}: states of different shapes share no batch`, () =>
+    Effect.gen(function* () {
+      const ports = yield* serveFiles(counting, { server: { drainTimeout: "10 millis" }, hold: [2, 0] })
+      // The second request of 1 and the first one of 3 could share a batch.
+      const steps = [step(1n, "S", 1, 201), step(2n, "SE", 1, 201), step(1n, "E", 1, 102), step(3n, "SE", 1, 101)]
+      const answers = yield* Effect.promise(() => send(ports, "m", steps))
+      expect(answers).toEqual(steps.map(({ expected }) => expected))
     }),
   )
 }

@@ -16,6 +16,7 @@ export const batches = lines({
     "L1.7.no-batching": "oldest: a model may have no batches",
     "L1.9.pass": "an ensemble passes id and flags to each step",
     "L1.9.override": "a step's response may set them for later steps and for the response",
+    "L1.9.wrong-type": "a response whose parameters have other types fails the request",
     "L1.9.cancel": "a caller of an ensemble that leaves cancels the requests of its steps",
     "L1.10.delay": "TRITONSERVER_DELAY_SCHEDULER holds the first batch until so many requests are in slots",
     "L1.10.backlog": "TRITONSERVER_BACKLOG_DELAY_SCHEDULER until so many are in the backlog",

@@ -17,6 +17,7 @@ export const life = lines({
     "L1.5.timeout": "a sequence waits at most for the timeout of its requests, and all of them fail",
     "L1.5.timeout-first": "the first of their timeouts counts",
     "L1.5.timeout-slot": "in a slot, a timeout has no effect",
+    "L1.5.priority": "a priority has no effect",
     "L1.5.cancel-backlog": "a cancelled request in the backlog cancels its sequence",
     "L1.5.cancel-direct": "direct: a cancelled request leaves its slot with those behind it",
     "L1.5.cancel-oldest": "oldest: a request that may be executed leaves alone",
@@ -31,6 +32,10 @@ export const life = lines({
     "L1.5.stop-continue": "and lets open sequences go on to their END",
     "L1.5.stop-log": "and logs how many it finds for each model",
     "L1.5.stop-idle": "or to their expiry",
+    "L1.5.stop-timeout": "or to the time limit of the stop",
+  },
+  HTTP: {
+    "L1.5.conflict-log": "START of a live id is a warning in the log",
   },
   stream: {
     "L1.5.decoupled-direct": "direct: a decoupled model takes the next batch after the execution",

@@ -14,6 +14,7 @@ export const states = lines({
     "L2.no-update": "so does an execution without it",
     "L2.batch": "each request of a batch has its own",
     "L2.split": "a state with fewer rows than the batch fails its requests",
+    "L2.mismatch": "states of different shapes share no batch (Triton: the first one has its shape for all)",
     "L2.isolated": "no sequence sees the state of another, also on a slot that was used before",
     "L2.strings": "it may be of strings",
     "L2.several": "several states pair by their entries",

@@ -72,6 +72,7 @@ describe("direct", () => {
     }),
   )
 
+  // L1.5.conflict-log@HTTP
   it.effect("a START of a live sequence is warned about, and of one that has ended is not", () =>
     Effect.gen(function* () {
       const { send, drain, warnings } = yield* sequences()
