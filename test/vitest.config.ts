@@ -1,6 +1,6 @@
 /**
- * Settings of the tests. `npm test` runs the projects "shared-process" and "own-process"; `npm run test:page`,
- * `test:slow`, `test:python` and `test:deploy` run those of their names. Given a file, vitest finds it in any of them.
+ * Settings of the tests. `npm test` runs the projects "shared-process" and "own-process"; `npm run test:programs`,
+ * `test:conformance`, `test:page`, `test:slow`, `test:python` and `test:deploy` run those of their names. Given a file, vitest finds it in any of them.
  */
 import { join } from "node:path"
 import { defineConfig } from "vitest/config"
@@ -13,13 +13,19 @@ process.env["NODE_COMPILE_CACHE"] ??= join(root, "node_modules/.cache/compile")
 /** The dashboard in a browser. */
 const page = ["test/dashboard/*.test.ts"]
 
+/** Start `nereid` and other programs, as users do. */
+const programs = ["test/programs/*.test.ts"]
+
+/** The behaviour of Triton over each transport. */
+const conformance = ["test/conformance/**/*.test.ts", "test/sequences/*.test.ts"]
+
 /** Each takes longer than half a minute by nature: load for some time, or many restarts. */
 const slow = [
   "test/bench/bench.test.ts",
   "test/hard/hard.test.ts",
-  "test/model-repository-soak.test.ts",
+  "test/programs/model-repository-soak.test.ts",
   "test/replicas/load.test.ts",
-  "test/watch.test.ts",
+  "test/programs/watch.test.ts",
 ]
 
 /** Start model processes; skipped without Python and numpy. */
@@ -58,9 +64,11 @@ export default defineConfig({
         test: {
           name: "own-process",
           include: ["examples/**/*.test.ts", "test/**/*.test.ts", "docs/site/*.test.ts", ...counting],
-          exclude: [installed, ...page, ...slow, ...python, ...deploy],
+          exclude: [installed, ...programs, ...conformance, ...page, ...slow, ...python, ...deploy],
         },
       },
+      { extends: true, test: { name: "programs", include: programs, exclude: [installed, ...slow] } },
+      { extends: true, test: { name: "conformance", include: conformance } },
       { extends: true, test: { name: "page", include: page } },
       { extends: true, test: { name: "slow", include: slow } },
       { extends: true, test: { name: "python", include: python } },

@@ -20,7 +20,7 @@ const start = async (): Promise<Target> => {
 export const reloads: Attack = {
   name: "models that are reloaded, loaded and unloaded under traffic",
   seconds: 120,
-  shortTest: "test/model-repository-soak.test.ts",
+  shortTest: "test/programs/model-repository-soak.test.ts",
   start,
   run: async (target, { seconds }) => {
     const models = new RepositoryFixture(target.folder ?? "")

@@ -1,4 +1,4 @@
-/** Modules that do not export what a server needs, by their messages. As a command: test/serve.test.ts. */
+/** Modules that do not export what a server needs, by their messages. As a command: test/programs/serve.test.ts. */
 import { expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Effect } from "effect"

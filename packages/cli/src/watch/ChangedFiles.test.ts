@@ -1,4 +1,4 @@
-/** Changes of real files. The processes that they restart: test/watch.test.ts. */
+/** Changes of real files. The processes that they restart: test/programs/watch.test.ts. */
 import { mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

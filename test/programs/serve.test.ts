@@ -7,8 +7,8 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
-import { authority } from "./fixtures/certificate.ts"
-import { command, hasCurl, nereid, Program, root, shell } from "./Program.ts"
+import { authority } from "../fixtures/certificate.ts"
+import { command, hasCurl, nereid, Program, root, shell } from "../Program.ts"
 
 const anyPort = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
 

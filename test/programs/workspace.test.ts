@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process"
 import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { command, freePort, hasCurl, Program, root, shell } from "./Program.ts"
+import { command, freePort, hasCurl, Program, root, shell } from "../Program.ts"
 
 /** Below the repository, so that the packages resolve. */
 const parent = mkdtempSync(join(root, "test", ".workspace-"))

@@ -4,9 +4,9 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Server } from "@nereid/server"
 import { afterAll, assert, describe, expect, it, onTestFinished, vi } from "vitest"
-import { python } from "./fixtures/python.ts"
-import { Guide } from "./Guide.ts"
-import { nereid, root } from "./Program.ts"
+import { python } from "../fixtures/python.ts"
+import { Guide } from "../Guide.ts"
+import { nereid, root } from "../Program.ts"
 
 const names = ["coming-from-pytriton", "coming-from-triton-python-backend"]
 const guides = names.map((name) => ({ name, guide: new Guide(`docs/guides/${name}.md`) }))

@@ -8,7 +8,7 @@ import { Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"
 import { Effect, Schema } from "effect"
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest"
-import { nereid, root } from "./Program.ts"
+import { nereid, root } from "../Program.ts"
 
 /** Where the packages resolve. */
 let folder = ""

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, expect, it } from "vitest"
-import { Guide } from "./Guide.ts"
-import { freePort, hasCurl, Program, root, shell } from "./Program.ts"
+import { Guide } from "../Guide.ts"
+import { freePort, hasCurl, Program, root, shell } from "../Program.ts"
 
 const path = "docs/guides/workers.md"
 const guide = new Guide(path)

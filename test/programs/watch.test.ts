@@ -5,8 +5,8 @@ import { join } from "node:path"
 import { Client } from "@nereid/client"
 import { Model, Tensor } from "@nereid/core"
 import { expect, it, onTestFinished, vi } from "vitest"
-import { authority } from "./fixtures/certificate.ts"
-import { nereid, Program, command, root } from "./Program.ts"
+import { authority } from "../fixtures/certificate.ts"
+import { nereid, Program, command, root } from "../Program.ts"
 
 const anyPort = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
 

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, expect, it, vi } from "vitest"
-import { Guide } from "./Guide.ts"
-import { root } from "./Program.ts"
+import { Guide } from "../Guide.ts"
+import { root } from "../Program.ts"
 
 const path = "docs/guides/simulation.md"
 const guide = new Guide(path)

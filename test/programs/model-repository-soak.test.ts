@@ -9,9 +9,9 @@ import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Effect, Exit, Scope } from "effect"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { expect, it } from "vitest"
-import { clients } from "../packages/server/src/grpc/GrpcServer.fixture.ts"
-import { plus, repository } from "./fixtures/repository.ts"
-import { command, Program } from "./Program.ts"
+import { clients } from "../../packages/server/src/grpc/GrpcServer.fixture.ts"
+import { plus, repository } from "../fixtures/repository.ts"
+import { command, Program } from "../Program.ts"
 
 const anyPort = ["--http-port=0", "--grpc-port=0", "--allow-metrics=false"]
 const { modelInfer, repositoryModelLoad, repositoryModelUnload } = GRPCInferenceService.method

@@ -11,9 +11,9 @@ import { Repository } from "@nereid/repository"
 import { Server } from "@nereid/server"
 import { Layer } from "effect"
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest"
-import { RepositoryFixture } from "./fixtures/repository.ts"
-import * as sequences from "./fixtures/sequences.ts"
-import { nereid, root } from "./Program.ts"
+import { RepositoryFixture } from "../fixtures/repository.ts"
+import * as sequences from "../fixtures/sequences.ts"
+import { nereid, root } from "../Program.ts"
 
 /** Where the packages resolve. */
 let folder = ""

@@ -5,9 +5,9 @@
 import { connect } from "node:net"
 import { Client } from "@nereid/client"
 import { expect, it } from "vitest"
-import { Fatal } from "./fixtures/modules/fatal.ts"
-import { Patient } from "./fixtures/modules/patient.ts"
-import { nereid, Program } from "./Program.ts"
+import { Fatal } from "../fixtures/modules/fatal.ts"
+import { Patient } from "../fixtures/modules/patient.ts"
+import { nereid, Program } from "../Program.ts"
 
 const refuses = (port: number) =>
   new Promise<boolean>((resolve) => {

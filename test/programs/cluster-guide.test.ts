@@ -7,10 +7,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Client } from "@nereid/client"
 import { Effect } from "effect"
-import type { Sums as SumsFixture } from "../packages/cluster/src/Sums.fixture.ts"
+import type { Sums as SumsFixture } from "../../packages/cluster/src/Sums.fixture.ts"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { Guide } from "./Guide.ts"
-import { freePort, Program, root } from "./Program.ts"
+import { Guide } from "../Guide.ts"
+import { freePort, Program, root } from "../Program.ts"
 
 const guide = new Guide("docs/guides/cluster.md")
 const folder = mkdtempSync(join(tmpdir(), "nereid-cluster-"))

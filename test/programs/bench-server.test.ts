@@ -9,7 +9,7 @@ import * as Summary from "@nereid/bench/internal/report/Summary"
 import * as Sweep from "@nereid/bench/internal/load/Sweep"
 import { Result } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { nereid, type Program } from "./Program.ts"
+import { nereid, type Program } from "../Program.ts"
 
 let server: Program
 let ports: { readonly http: string; readonly grpc: string }

@@ -4,9 +4,9 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Client } from "@nereid/client"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { model, node, value } from "./fixtures/onnx.ts"
-import { Guide } from "./Guide.ts"
-import { freePort, hasCurl, nereid, Program, root, shell } from "./Program.ts"
+import { model, node, value } from "../fixtures/onnx.ts"
+import { Guide } from "../Guide.ts"
+import { freePort, hasCurl, nereid, Program, root, shell } from "../Program.ts"
 
 const path = "docs/guides/serving.md"
 const guide = new Guide(path)

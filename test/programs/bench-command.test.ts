@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { authority } from "./fixtures/certificate.ts"
-import { nereid, type Program } from "./Program.ts"
+import { authority } from "../fixtures/certificate.ts"
+import { nereid, type Program } from "../Program.ts"
 
 const module = "test/fixtures/modules/bench.ts"
 

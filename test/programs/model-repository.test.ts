@@ -7,9 +7,9 @@ import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Effect, Exit, Scope } from "effect"
 import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
-import { clients } from "../packages/server/src/grpc/GrpcServer.fixture.ts"
-import { repository as writeRepository, plus } from "./fixtures/repository.ts"
-import { nereid, root } from "./Program.ts"
+import { clients } from "../../packages/server/src/grpc/GrpcServer.fixture.ts"
+import { repository as writeRepository, plus } from "../fixtures/repository.ts"
+import { nereid, root } from "../Program.ts"
 
 const anyPort = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
 

@@ -5,7 +5,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { freePort, hasCurl, Program, root, shell } from "./Program.ts"
+import { freePort, hasCurl, Program, root, shell } from "../Program.ts"
 
 const readme = readFileSync(join(root, "README.md"), "utf8")
 const blocks = (language: string) =>

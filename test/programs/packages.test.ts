@@ -5,11 +5,11 @@ import { join } from "node:path"
 import { Server } from "@nereid/server"
 import sharp from "sharp"
 import { afterAll, describe, expect, it, onTestFinished } from "vitest"
-import * as StagedPackage from "../.ci/StagedPackage.ts"
-import { Guide } from "./Guide.ts"
-import { python } from "./fixtures/python.ts"
-import { packageOf, packages } from "./Imports.ts"
-import { freePort, hasCurl, nereid, Program, root, shell } from "./Program.ts"
+import * as StagedPackage from "../../.ci/StagedPackage.ts"
+import { Guide } from "../Guide.ts"
+import { python } from "../fixtures/python.ts"
+import { packageOf, packages } from "../Imports.ts"
+import { freePort, hasCurl, nereid, Program, root, shell } from "../Program.ts"
 
 const read = (path: string) => readFileSync(join(root, path), "utf8")
 

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
-import { plus, RepositoryFixture } from "./fixtures/repository.ts"
-import { command, Program, root } from "./Program.ts"
+import { plus, RepositoryFixture } from "../fixtures/repository.ts"
+import { command, Program, root } from "../Program.ts"
 
 const withoutRuntime = ["--import", join(root, "test/fixtures/programs/withoutOnnxRuntime.ts")]
 

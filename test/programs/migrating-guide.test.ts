@@ -2,10 +2,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { model, node, value } from "./fixtures/onnx.ts"
-import { python } from "./fixtures/python.ts"
-import { Guide } from "./Guide.ts"
-import { hasCurl, nereid, nereidWith, root, shell } from "./Program.ts"
+import { model, node, value } from "../fixtures/onnx.ts"
+import { python } from "../fixtures/python.ts"
+import { Guide } from "../Guide.ts"
+import { hasCurl, nereid, nereidWith, root, shell } from "../Program.ts"
 
 const path = "docs/guides/migrating-a-triton-repository.md"
 const text = readFileSync(join(root, path), "utf8")

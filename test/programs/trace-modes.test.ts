@@ -11,8 +11,8 @@ import { Client } from "@nereid/client"
 import { Model, Tensor } from "@nereid/core"
 import { Effect, Exit, Scope } from "effect"
 import { expect, it, onTestFinished } from "vitest"
-import { repository as writeRepository } from "./fixtures/repository.ts"
-import { nereid } from "./Program.ts"
+import { repository as writeRepository } from "../fixtures/repository.ts"
+import { nereid } from "../Program.ts"
 
 const io = `max_batch_size: 4
   input { name: "X" data_type: TYPE_FP32 dims: 1 } output { name: "Y" data_type: TYPE_FP32 dims: 1 }`

@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { Guide } from "./Guide.ts"
-import { freePort, hasCurl, Program, root, shell } from "./Program.ts"
+import { Guide } from "../Guide.ts"
+import { freePort, hasCurl, Program, root, shell } from "../Program.ts"
 
 const path = "docs/guides/first-project.md"
 const text = readFileSync(join(root, path), "utf8")

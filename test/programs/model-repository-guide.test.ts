@@ -3,9 +3,9 @@ import { execFileSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, expect, it } from "vitest"
-import { RepositoryFixture } from "./fixtures/repository.ts"
-import { Guide } from "./Guide.ts"
-import { root } from "./Program.ts"
+import { RepositoryFixture } from "../fixtures/repository.ts"
+import { Guide } from "../Guide.ts"
+import { root } from "../Program.ts"
 
 const guidePath = "docs/guides/model-repository.md"
 const guide = new Guide(guidePath)

@@ -2,9 +2,9 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, expect, it } from "vitest"
-import { python } from "./fixtures/python.ts"
-import { Guide } from "./Guide.ts"
-import { freePort, hasCurl, Program, root, shell } from "./Program.ts"
+import { python } from "../fixtures/python.ts"
+import { Guide } from "../Guide.ts"
+import { freePort, hasCurl, Program, root, shell } from "../Program.ts"
 
 const path = "docs/guides/python.md"
 const guide = new Guide(path)

@@ -1,7 +1,7 @@
 /** `nereid check`: its output on this machine, and on one with a broken component. */
 import { availableParallelism } from "node:os"
 import { expect, it } from "vitest"
-import { nereid, Program } from "./Program.ts"
+import { nereid, Program } from "../Program.ts"
 
 it("reports the machine, and that a model answers over HTTP and gRPC", async () => {
   const { code, output } = await nereid("check").ended

@@ -8,9 +8,9 @@ import { Model, Tensor } from "@nereid/core"
 import { Effect, Exit, Scope } from "effect"
 import { connect } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
-import { initializer, model, node, value } from "./fixtures/onnx.ts"
-import { repository as writeRepository } from "./fixtures/repository.ts"
-import { nereid } from "./Program.ts"
+import { initializer, model, node, value } from "../fixtures/onnx.ts"
+import { repository as writeRepository } from "../fixtures/repository.ts"
+import { nereid } from "../Program.ts"
 
 const ports = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
 

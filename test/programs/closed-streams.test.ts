@@ -1,6 +1,6 @@
 /** A server whose stdout and stderr lose their reader goes on serving, and counts what it could not write. */
 import { expect, it } from "vitest"
-import { command, Program } from "./Program.ts"
+import { command, Program } from "../Program.ts"
 
 it.each(["stdout", "stderr"] as const)("a server whose %s is closed goes on serving", async (name) => {
   const ports = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]

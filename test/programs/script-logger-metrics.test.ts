@@ -2,9 +2,9 @@
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Effect, Exit, Scope } from "effect"
 import { expect, it, onTestFinished } from "vitest"
-import { clients } from "../packages/server/src/grpc/GrpcServer.fixture.ts"
-import { repository as writeRepository } from "./fixtures/repository.ts"
-import { nereid } from "./Program.ts"
+import { clients } from "../../packages/server/src/grpc/GrpcServer.fixture.ts"
+import { repository as writeRepository } from "../fixtures/repository.ts"
+import { nereid } from "../Program.ts"
 
 const { logSettings } = GRPCInferenceService.method
 

@@ -1,7 +1,7 @@
 /** The tests of the guide on testing, as they stand there. */
 import { afterAll, expect, it } from "vitest"
-import { Guide } from "./Guide.ts"
-import { Program } from "./Program.ts"
+import { Guide } from "../Guide.ts"
+import { Program } from "../Program.ts"
 
 const guide = new Guide("docs/guides/testing.md")
 afterAll(() => guide[Symbol.dispose]())

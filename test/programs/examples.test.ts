@@ -1,7 +1,7 @@
 /** Every example as its README describes it: served by `nereid serve`, called by its client, over both transports. */
 import { readdirSync, readFileSync } from "node:fs"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { hasCurl, nereid, Program, root, shell } from "./Program.ts"
+import { hasCurl, nereid, Program, root, shell } from "../Program.ts"
 
 let server: Program
 let grpc: string
