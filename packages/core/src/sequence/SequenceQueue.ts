@@ -164,8 +164,9 @@ export class SequenceQueue implements Queue, TimedQueue {
     const from = run.lane === undefined ? 0 : run.waiting.indexOf(queued)
     const leaving = this.#requests.takeWaiting(run, from)
     this.#live.end(run, "cancelled")
+    const message = `another request of sequence ${String(run.id)} to model '${this.#options.model}' was cancelled`
     for (const one of leaving) {
-      if (one !== queued) this.#options.refuse(one, "CANCELED", new Cancelled({ message: "" }))
+      if (one !== queued) this.#options.refuse(one, "CANCELED", new Cancelled({ message }))
     }
   }
 
