@@ -142,6 +142,8 @@ const layouts = [
 
 const [a, b, c, d, e] = [1001n, 1002n, 1003n, 1004n, 1005n]
 
+const candidates = [a, b, c, d, e, 1006n]
+
 /** All steps wait before the first batch. */
 const held: ReadonlyArray<Scenario> = layouts.flatMap(([instances, maxBatchSize]): ReadonlyArray<Scenario> => {
   const base = { behaviour: "flags", maxBatchSize, instances } as const
@@ -217,9 +219,9 @@ const heldByOne: ReadonlyArray<Scenario> = [
     name: "more candidates than rows",
     proves: ["L1.1.oldest-slots"],
     fields: "oldest { max_candidate_sequences: 6 }",
-    hold: [6, 0],
-    steps: [a, b, c, d, e, 1006n].map((id) => step(id, "SE", 1, 2)),
-    sizes: { 4: 1, 2: 1 },
+    // None is answered before it has a slot.
+    steps: [...candidates.map((id) => step(id, "S", 1, 2)), ...candidates.map((id) => step(id, "E", 2, 2))],
+    sizes: { 1: 12 },
   },
   {
     ...one,
