@@ -95,7 +95,7 @@ describe.each(Object.entries(connections))("%s", (name, connect) => {
     await using server = await started()
     await using sums = await connect.sums(server.running)
     await using one = sums.session()
-    await using other = sums.session()
+    await using other = sums.session({ id: 2n ** 64n - 1n })
     expect(one.id).not.toBe(other.id)
     expect(await one.infer({ VALUE: 1 })).toEqual({ TOTAL: 1 })
     expect(await other.infer({ VALUE: 10 })).toEqual({ TOTAL: 10 })
@@ -156,7 +156,11 @@ describe.each(Object.entries(connections))("%s", (name, connect) => {
     await using session = sums.session({ id: 5n })
     await session.infer({ VALUE: 1 })
     await server.restart()
-    await expect(session.infer({ VALUE: 1 })).rejects.toMatchObject({ _tag: "SequenceNotFound", reason: "restarted" })
+    await expect(session.infer({ VALUE: 1 })).rejects.toMatchObject({
+      _tag: "SequenceNotFound",
+      message: "the session of model 'sums' is over: the server does not know it",
+      reason: "restarted",
+    })
   })
 })
 

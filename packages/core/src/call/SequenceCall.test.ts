@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
 import { expect, it } from "vitest"
-import { InvalidRequest, type InferenceError, QueueFull } from "../error/InferenceError.ts"
+import { InvalidRequest, type InferenceError, QueueFull, SequenceNotFound } from "../error/InferenceError.ts"
 import { noParameters, type Parameters, type Reply, type Request } from "../request/Request.ts"
 import type { CallableModel } from "../running/CallableModel.ts"
 import { maxWaiting, SequenceCall } from "./SequenceCall.ts"
@@ -25,13 +25,15 @@ const opened = (options: SessionOptions = {}) => {
     { id: "one", ...options },
   )
   const outcomes: Array<string> = []
+  const messages: Array<string> = []
   const send = (isEnd = false) =>
-    sequence.submit(model, request, isEnd, (outcome) =>
-      outcomes.push(Result.isSuccess(outcome) ? "ok" : describe(outcome.failure)),
-    )
+    sequence.submit(model, request, isEnd, (outcome) => {
+      outcomes.push(Result.isSuccess(outcome) ? "ok" : describe(outcome.failure))
+      if (Result.isFailure(outcome)) messages.push(outcome.failure.message)
+    })
   const reply = (index: number, error?: InferenceError) =>
     sent[index]?.reply(error === undefined ? Result.succeed({ outputs: [], parameters: {} }) : Result.fail(error))
-  return { sent, send, reply, outcomes, sequence }
+  return { sent, send, reply, outcomes, messages, sequence }
 }
 
 const describe = (error: InferenceError) =>
@@ -97,6 +99,65 @@ it("starts again after a first request that was refused or cancelled", () => {
   ])
   reply(2)
   expect(outcomes).toEqual(["QueueFull", "ok"])
+})
+
+const noStart =
+  "inference request for sequence one to model 'm' must specify the START flag on the first request of the sequence"
+
+it.each([
+  [{ reason: "expired", idleMillis: 1500 }, "it was idle for 1500 ms"],
+  [{ reason: "expired" }, "it was idle for too long"],
+  [{ reason: "ended" }, "its sequence has ended"],
+  [{ reason: "cancelled" }, "a request of it that waited was cancelled, or timed out"],
+  [{ reason: "failed" }, "the instance that had it has stopped"],
+  [{ reason: "tooLarge" }, "its state exceeded a limit"],
+  [{ reason: "reloaded" }, "its model was loaded again"],
+  [{ reason: "moved" }, "it has moved to another server"],
+  [{ reason: "neverStarted" }, "the server does not know it"],
+  [{}, "the server does not know it"],
+] as const)("says why its sequence is over, in place of a missing START: %o", (loss, cause) => {
+  const { send, reply, messages } = opened()
+  send()
+  reply(0)
+  send()
+  reply(1, new SequenceNotFound({ message: noStart, ...loss }))
+  send()
+  const message = `the session of model 'm' is over: ${cause}`
+  expect(messages).toEqual([message, message])
+})
+
+it("keeps the text of an error that names another cause", () => {
+  const { send, reply, messages } = opened()
+  send()
+  reply(0)
+  send()
+  reply(1, new SequenceNotFound({ message: "the replica is lost", reason: "failed" }))
+  expect(messages).toEqual(["the replica is lost"])
+})
+
+it.each([0n, -5n, 2n ** 64n, "", "é".repeat(65)])("refuses the id %o, which no sequence may have", (id) => {
+  expect(() => opened({ id })).toThrow(/The id of a session must (be from 1 to 2\^64 - 1|have from 1 to 128 bytes)/)
+})
+
+it.each([1n, 2n ** 64n - 1n, "é".repeat(64)])("takes the id %o", (id) => {
+  expect(opened({ id }).sequence.id).toBe(id)
+})
+
+it("goes on after an end that was refused, and ends the sequence when it closes", async () => {
+  const { sent, send, reply, outcomes, sequence } = opened()
+  send()
+  reply(0)
+  send(true)
+  reply(1, new QueueFull({ message: "full" }))
+  send(true)
+  reply(2, new QueueFull({ message: "full" }))
+  expect(outcomes).toEqual(["ok", "QueueFull", "QueueFull"])
+  const closed = Effect.runPromise(sequence.close)
+  expect(sent[3]?.parameters).toEqual({ sequence_id: "one", sequence_end: true, sequence_close: true })
+  reply(3)
+  await closed
+  send()
+  expect(outcomes.at(-1)).toBe("SequenceNotFound ended")
 })
 
 it("understands a server of Triton that has lost the sequence", () => {

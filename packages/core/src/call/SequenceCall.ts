@@ -4,15 +4,17 @@
  */
 import { constVoid } from "effect/Function"
 import { Effect, Result, Stream } from "effect"
-import { type InferenceError, QueueFull, SequenceNotFound } from "../error/InferenceError.ts"
+import { type InferenceError, QueueFull, type SequenceNotFound } from "../error/InferenceError.ts"
 import * as IdleLimit from "../request/IdleLimit.ts"
 import type { Cancel, Reply, Request, Response } from "../request/Request.ts"
-import type { SequenceId } from "../request/SequencePosition.ts"
+import { randomId, type SequenceId } from "../request/SequencePosition.ts"
 import * as SessionParameters from "../request/SessionParameters.ts"
 import { type CallableModel, decodedStream, submitSingle } from "../running/CallableModel.ts"
 import type { ResponseReader } from "../running/ResponseStream.ts"
 import type { ModelInterface } from "../wire/ModelInterface.ts"
+import * as LostSession from "./LostSession.ts"
 import type { SessionOptions } from "./Session.ts"
+import * as SessionId from "./SessionId.ts"
 
 /** The part of a RunningModel that a session needs. */
 interface SessionModel {
@@ -43,10 +45,10 @@ export class SequenceCall {
   /** Why no request can follow. */
   #over: SequenceNotFound | undefined
 
-  /** @throws TypeError if `maxIdle` is not longer than 0 */
-  constructor(model: SessionModel, { id = randomId(), maxIdle, retries = false }: SessionOptions = {}) {
+  /** @throws TypeError if `maxIdle` is not longer than 0, or if no sequence may have the id */
+  constructor(model: SessionModel, { id, maxIdle, retries = false }: SessionOptions = {}) {
     this.#model = model
-    this.id = id
+    this.id = id === undefined ? randomId() : SessionId.chosen(id)
     this.#retries = retries
     this.#maxIdle = maxIdle === undefined ? undefined : IdleLimit.parameter(maxIdle)
   }
@@ -72,7 +74,7 @@ export class SequenceCall {
       }
       const cancelRequest = submitSingle(model, begun.success, (outcome) => {
         if (!ended()) return
-        const settled = this.#settle(outcome)
+        const settled = this.#settle(outcome, isEnd)
         this.#next()
         reply(settled)
       })
@@ -107,7 +109,7 @@ export class SequenceCall {
     return Effect.callback((resume) => {
       const leave = this.#enter(() => {
         const needless = !this.#isSent || this.#over !== undefined
-        this.#over ??= this.#lost("ended")
+        this.#over ??= this.#ended
         this.#next()
         if (needless) return resume(Effect.void)
         const { signature } = this.#model.description
@@ -158,7 +160,6 @@ export class SequenceCall {
   #begin(request: Request, isEnd: boolean, isNumbered: boolean): Result.Result<Request, InferenceError> {
     if (this.#over !== undefined) return Result.fail(this.#over)
     this.#isSent = true
-    if (isEnd) this.#over = this.#lost("ended")
     const position = {
       isStart: !this.#isStarted,
       isEnd,
@@ -169,17 +170,18 @@ export class SequenceCall {
     return Result.succeed({ ...request, parameters })
   }
 
-  #settle(outcome: Result.Result<Response, InferenceError>): Result.Result<Response, InferenceError> {
+  #settle(outcome: Result.Result<Response, InferenceError>, isEnd: boolean): Result.Result<Response, InferenceError> {
     if (Result.isFailure(outcome)) return Result.fail(this.#failed(outcome.failure))
     this.#isStarted = true
+    // An end that has failed may not have reached the model: `close` ends the sequence then.
+    if (isEnd) this.#over = this.#ended
     return outcome
   }
 
   #failed(error: InferenceError): InferenceError {
-    const lost = error._tag === "SequenceNotFound" ? error : this.#isStarted ? unexplained(error) : undefined
-    if (lost === undefined) return error
-    this.#over = this.#isStarted ? restarted(lost) : lost
-    return this.#over
+    const lost = LostSession.of(this.#model.description.name, error, this.#isStarted)
+    this.#over ??= lost
+    return lost ?? error
   }
 
   get #full(): QueueFull {
@@ -187,23 +189,7 @@ export class SequenceCall {
     return new QueueFull({ message: `the session of model '${this.#model.description.name}' is full: ${rule}` })
   }
 
-  #lost(reason: "ended"): SequenceNotFound {
-    return new SequenceNotFound({ message: `the session of model '${this.#model.description.name}' has ended`, reason })
+  get #ended(): SequenceNotFound {
+    return LostSession.ended(this.#model.description.name)
   }
-}
-
-/** The error of a server of Triton, which does not say why it has no sequence; undefined for any other error. */
-const unexplained = ({ _tag, message }: InferenceError): SequenceNotFound | undefined =>
-  _tag === "InvalidRequest" && message.includes("must specify the START flag on the first request of the sequence")
-    ? new SequenceNotFound({ message })
-    : undefined
-
-/** A server without memory of a sequence that it had started is not the same any more. */
-const restarted = ({ message, reason, idleMillis }: SequenceNotFound) =>
-  new SequenceNotFound({ message, reason: reason === "neverStarted" ? "restarted" : reason, idleMillis })
-
-/** From 1 to 2^63 - 1: gRPC has signed integers. */
-const randomId = (): bigint => {
-  const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1))
-  return BigInt.asUintN(63, random) || 1n
 }

@@ -12,7 +12,10 @@ import type { Answer, CallArguments, Inference } from "./Inference.ts"
 
 /** Options of a new session. */
 export interface SessionOptions {
-  /** Id of the sequence, which no other live sequence of the model may have. Default: a random number of 63 bits. */
+  /**
+   * Id of the sequence, which no other live sequence of the model may have: from 1 to 2^64 - 1, or a text of 1 to 128
+   * bytes. Any other throws a TypeError. Default: a random number of 63 bits.
+   */
   readonly id?: SequenceId
   /**
    * Time after its last response at which the session expires without requests, up to the `maxIdleLimit` of the model;
@@ -30,7 +33,8 @@ export interface SessionOptions {
 
 /**
  * One sequence of requests. The first one starts it, `end` ends it. Requests go one after another in the order of their
- * calls: each is sent once the one before has its response. A request that fails leaves the state as it was.
+ * calls: each is sent once the one before has its response. A request that fails leaves the state as it was. After an
+ * `end` that fails, the session goes on.
  *
  * After a SequenceNotFound the session is over, and its `reason` says why. Each further call fails with it.
  */

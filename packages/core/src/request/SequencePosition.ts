@@ -5,6 +5,12 @@ import type { TypedTensor } from "../tensor/TypedTensor.ts"
 /** An unsigned integer of 64 bits, or a string. `5n` and `"5"` are different ids. */
 export type SequenceId = bigint | string
 
+/** An id that no other caller guesses, from 1 to 2^63 - 1: gRPC has signed integers. */
+export const randomId = (): bigint => {
+  const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1))
+  return BigInt.asUintN(63, random) || 1n
+}
+
 /** Why a sequence is over. `replaced`: a START came before its END. `moved`: it has been exported. */
 export type SequenceEnd = "ended" | "expired" | "cancelled" | "replaced" | "failed" | "tooLarge" | "stopped" | "moved"
 

@@ -1,7 +1,7 @@
 /**
  * The client's messages, compared with protobuf-es: requests byte for byte, and responses decoded from arbitrary bytes.
  */
-import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import {
@@ -46,6 +46,14 @@ const request: fc.Arbitrary<WireRequest> = fc.record({
 /** The fields of a message, as the general codec takes them. */
 const fieldsOf = (parameters: Parameters) =>
   toMessage({ modelName: "", modelVersion: "", id: "", parameters, outputs: [] }).parameters
+
+it.each([2n ** 63n, 2n ** 64n - 1n])("the sequence id %o is written as its signed counterpart", (id) => {
+  const wire = { modelName: "m", modelVersion: "", id: "", inputs: [], outputs: [] }
+  const written = InferMessage.encode({ ...wire, parameters: { sequence_id: id, other: id } }, 0)
+  const { parameters } = fromBinary(ModelInferRequestSchema, written)
+  expect(parameters["sequence_id"]?.parameterChoice).toEqual({ case: "int64Param", value: id - 2n ** 64n })
+  expect(parameters["other"]?.parameterChoice).toEqual({ case: "uint64Param", value: id })
+})
 
 it("a request is written as the general codec writes it, behind what is left for its caller", () => {
   fc.assert(

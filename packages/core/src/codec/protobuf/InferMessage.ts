@@ -28,10 +28,18 @@ export type Allocate = (length: number) => Uint8Array
 const allocateZeros: Allocate = (length) => new Uint8Array(length)
 
 /** The bytes of a request, after `headroom` bytes that are left for the caller. */
-export const encode = (wire: WireRequest, headroom: number, allocate = allocateZeros): Uint8Array => {
+export const encode = (request: WireRequest, headroom: number, allocate = allocateZeros): Uint8Array => {
+  const wire = withSignedId(request)
   const message = allocate(headroom + PlainRequest.length(wire))
   PlainRequest.write(wire, message, headroom)
   return message
+}
+
+/** Servers take the id of a sequence as an int64_param only: one of 2^63 or more as its negative counterpart. */
+const withSignedId = (wire: WireRequest): WireRequest => {
+  const { sequence_id: id } = wire.parameters
+  if (typeof id !== "bigint" || id < 2n ** 63n) return wire
+  return { ...wire, parameters: { ...wire.parameters, sequence_id: BigInt.asIntN(64, id) } }
 }
 
 /**
