@@ -45,10 +45,13 @@ export type StateOptions<P extends Declared> = P extends { readonly sequence: ob
         })
   : { readonly state?: undefined; readonly controls?: undefined }
 
-/** Refuses names in `state` that are not declared. */
+/** Refuses names in `state` that are not declared, by a text that the compiler prints. */
 export type DeclaredStates<P extends Declared, Options> = Options extends { readonly state: infer S }
-  ? { readonly state: { readonly [K in keyof S]: K extends StateNames<P> ? string : never } }
+  ? { readonly state: { readonly [K in keyof S]: K extends StateNames<P> ? string : UndeclaredState<K & string> } }
   : unknown
+
+/** An object: the compiler would reduce two texts to never. */
+type UndeclaredState<K extends string> = { readonly mistake: `the model declares no state ${K}` }
 
 interface UntypedOptions {
   readonly state?: { readonly [input: string]: string } | undefined

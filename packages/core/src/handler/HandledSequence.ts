@@ -1,10 +1,12 @@
 /** A request of a sequence as its handler sees it, and what the handler returns for it. */
+import type { Schema } from "effect"
 import type { Declared, StateOf } from "../model/Declared.ts"
 import type { Batched, Literals, Sample } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import type { StateSchema } from "../model/SequenceOptions.ts"
 import type { SequenceId } from "../request/SequencePosition.ts"
 import type { JoinedBatch } from "./JoinedBatch.ts"
+import type { KeysOf, Mistakes } from "./OutputMistake.ts"
 import type { HandledRequest } from "./RequestContext.ts"
 
 /** The place of a request in its sequence. A sequence of one request starts and ends with it. */
@@ -31,7 +33,8 @@ export interface SequenceResult<O extends Fields, P extends Declared> {
   readonly state: StateOf<P>
 }
 
-type SchemaOf<P extends Declared> = P extends { readonly sequence: { readonly state: infer S } } ? S : undefined
+/** The declared state; undefined if there is none. */
+export type SchemaOf<P extends Declared> = P extends { readonly sequence: { readonly state: infer S } } ? S : undefined
 
 /** The states of all rows of a batch: tensors along axis 0, or a list of values. */
 export type BatchedStates<S> = S extends StateSchema
@@ -90,16 +93,34 @@ export type Sequenced<N extends string, P extends Declared, A> = [A] extends [ne
 /** The first of two mistakes, of which either may be unknown: the compiler would reduce two texts to never. */
 export type FirstMistake<One, Other> = unknown extends One ? Other : One
 
-/** The mistake in the state that a handler returns, as a text. */
-export type StateMistake<N extends string, State, Given> = [Given] extends [never]
+/** The mistake in the state that a handler returns, as a text. `S` is the declaration of `State`. */
+export type StateMistake<N extends string, S, State, Given> = [Given] extends [never]
   ? unknown
   : [Given] extends [{ readonly state: unknown }]
-    ? StreamedStateMistake<N, State, Given>
+    ? StreamedStateMistake<N, S, State, Given>
     : `the handler of model ${N} returns no state`
 
 /** The same of responses that need not have a state. */
-export type StreamedStateMistake<N extends string, State, Given> = [StatesIn<Given>] extends [State]
+export type StreamedStateMistake<N extends string, S, State, Given> = S extends Schema.Top
+  ? [StatesIn<Given>] extends [State]
+    ? unknown
+    : OtherStateMistake<N>
+  : TensorStateMistake<N, State, StatesIn<Given>>
+
+/** The same of state tensors, each of which has a name. */
+type TensorStateMistake<N extends string, State, Given> = unknown extends Given
   ? unknown
-  : `the state returned by the handler of model ${N} does not fit its declaration`
+  : [KeysOf<Given>, Given] extends [keyof State, State]
+    ? unknown
+    : [Given] extends [object]
+      ? NamedStateMistake<N, State, Given>
+      : OtherStateMistake<N>
+
+type NamedStateMistake<N extends string, State, Given> = [Mistakes<"state", N, State, Given>] extends [never]
+  ? OtherStateMistake<N>
+  : Mistakes<"state", N, State, Given>
+
+type OtherStateMistake<N extends string> =
+  `the state returned by the handler of model ${N} does not fit its declaration`
 
 type StatesIn<Given> = Given extends { readonly state: infer State } ? State : never

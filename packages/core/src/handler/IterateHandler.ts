@@ -83,7 +83,7 @@ type CheckedIterateHandler<
     Sequenced<N, P, A>,
     FirstMistake<
       OutputMistake<N, Batched<O>, OutputsIn<ValueOf<A>>, A, HandlerResult<StepResult<O, S>, Failing<P>, unknown>>,
-      StateMistake<N, BatchedStates<S>, ValueOf<A>>
+      StateMistake<N, S, BatchedStates<S>, ValueOf<A>>
     >
   >,
   EMake,

@@ -1,8 +1,8 @@
 /**
- * A mistake in the outputs that a handler returns, as a type: a text with the name of the output, which the compiler
- * prints in the last line of its message. Without it, an undeclared output is assignable, and a wrong datatype or
- * extent is reported without the output's name. Types only: model/SampleCodec.ts and model/BatchedTensors.ts check the
- * outputs at run time.
+ * A mistake in the outputs that a handler returns, or in its states, as a type: a text with the name of the output,
+ * which the compiler prints in the last line of its message. Without it, an undeclared output is assignable, and a
+ * wrong datatype or extent is reported without the output's name. Types only: model/SampleCodec.ts and
+ * model/BatchedTensors.ts check the outputs at run time.
  */
 import type { Shape, TypedTensor } from "../tensor/TypedTensor.ts"
 
@@ -14,59 +14,65 @@ import type { Shape, TypedTensor } from "../tensor/TypedTensor.ts"
 export type OutputMistake<N extends string, Expected, Given, A, Fits> = [KeysOf<Given>] extends [keyof Expected]
   ? [A] extends [Fits]
     ? unknown
-    : Shown<Mistakes<N, Expected, Given>>
-  : Shown<Mistakes<N, Expected, Given>>
+    : Shown<Mistakes<"output", N, Expected, Given>>
+  : Shown<Mistakes<"output", N, Expected, Given>>
 
-type KeysOf<Given> = Given extends unknown ? keyof Given : never
+export type KeysOf<Given> = Given extends unknown ? keyof Given : never
 
 type Shown<Mistake> = [Mistake] extends [never] ? unknown : Mistake
 
-/** The mistakes in each member of the union `Given`; never in `any` and `unknown`. */
-type Mistakes<N extends string, Expected, Given> = Given extends unknown
+/** The mistakes in each member of the union `Given`; never in `any` and `unknown`. `Noun` is what its fields are. */
+export type Mistakes<Noun extends string, N extends string, Expected, Given> = Given extends unknown
   ? unknown extends Given
     ? never
     :
-        | Undeclared<N, Exclude<keyof Given, keyof Expected>, Exclude<RequiredKeys<Expected>, keyof Given>>
-        | Missing<N, Exclude<RequiredKeys<Expected>, keyof Given>, Exclude<keyof Given, keyof Expected>>
-        | Wrong<N, Expected, Given>[keyof Expected & keyof Given]
+        | Undeclared<Noun, N, Exclude<keyof Given, keyof Expected>, Exclude<RequiredKeys<Expected>, keyof Given>>
+        | Missing<Noun, N, Exclude<RequiredKeys<Expected>, keyof Given>, Exclude<keyof Given, keyof Expected>>
+        | Wrong<Noun, N, Expected, Given>[keyof Expected & keyof Given]
   : never
 
 /** `Absent` are the missing outputs, of which K is probably a misspelt one. */
-type Undeclared<N extends string, K extends PropertyKey, Absent extends PropertyKey> = K extends string | number
+type Undeclared<Noun extends string, N extends string, K extends PropertyKey, Absent extends PropertyKey> = K extends
+  | string
+  | number
   ? [Absent] extends [never]
-    ? `output ${K} is not declared by model ${N}`
-    : `output ${K} is not declared by model ${N}, whose output ${Absent & string} is missing`
+    ? `${Noun} ${K} is not declared by model ${N}`
+    : `${Noun} ${K} is not declared by model ${N}, whose ${Noun} ${Absent & string} is missing`
   : never
 
-type Missing<N extends string, K extends PropertyKey, Extra extends PropertyKey> = [Extra] extends [never]
+type Missing<Noun extends string, N extends string, K extends PropertyKey, Extra extends PropertyKey> = [
+  Extra,
+] extends [never]
   ? K extends string | number
     ? string extends K
       ? never
-      : `output ${K} of model ${N} is missing`
+      : `${Noun} ${K} of model ${N} is missing`
     : never
   : never
 
 type RequiredKeys<T> = { readonly [K in keyof T]-?: {} extends Pick<T, K> ? never : K }[keyof T]
 
-type Wrong<N extends string, Expected, Given> = {
+type Wrong<Noun extends string, N extends string, Expected, Given> = {
   readonly [K in keyof Expected & keyof Given]-?: [Given[K]] extends [Expected[K]]
     ? never
     : [Given[K], Expected[K]] extends [string, string]
-      ? WrongLabel<N, K & string, Exclude<Given[K], Expected[K]>>
-      : WrongKind<N, K & string, Kind<Expected[K]>, Kind<Given[K]>>
+      ? WrongLabel<Noun, N, K & string, Exclude<Given[K], Expected[K]>>
+      : WrongKind<Noun, N, K & string, Kind<Expected[K]>, Kind<Given[K]>>
 }
 
-type WrongLabel<N extends string, K extends string, Label> = Label extends string
+type WrongLabel<Noun extends string, N extends string, K extends string, Label> = Label extends string
   ? string extends Label
-    ? `output ${K} of model ${N} is one of its labels, not any string`
-    : `output ${K} of model ${N} has no label ${Label}`
+    ? `${Noun} ${K} of model ${N} is one of its labels, not any string`
+    : `${Noun} ${K} of model ${N} has no label ${Label}`
   : never
 
-type WrongKind<N extends string, K extends string, Expected extends string, Given extends string> = [Given] extends [
-  Expected,
-]
-  ? never
-  : `output ${K} of model ${N} is ${Expected}, not ${Given}`
+type WrongKind<
+  Noun extends string,
+  N extends string,
+  K extends string,
+  Expected extends string,
+  Given extends string,
+> = [Given] extends [Expected] ? never : `${Noun} ${K} of model ${N} is ${Expected}, not ${Given}`
 
 /** A tensor in the format of run-time messages: `FP32[-1,2]`. Not for objects, whose own message has more detail. */
 type Kind<T> =

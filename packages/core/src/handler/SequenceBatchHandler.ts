@@ -12,6 +12,7 @@ import type {
   FirstMistake,
   HandledPosition,
   OutputsIn,
+  SchemaOf,
   SequenceBatch,
   SequenceBatchResult,
   StateMistake,
@@ -54,7 +55,7 @@ type CheckedSequenceBatchHandler<
         A,
         HandlerResult<SequenceBatchResult<O, P>, Failing<P>, unknown>
       >,
-      StateMistake<N, BatchedState<P>, ValueOf<A>>
+      StateMistake<N, SchemaOf<P>, BatchedState<P>, ValueOf<A>>
     >
   >,
   EMake,

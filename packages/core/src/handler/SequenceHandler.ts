@@ -15,6 +15,7 @@ import type {
   FirstMistake,
   HandledSequence,
   OutputsIn,
+  SchemaOf,
   SequenceResult,
   StateMistake,
   Unsequenced,
@@ -49,7 +50,7 @@ type CheckedSequenceHandler<
     Unsequenced<N, P, A>,
     FirstMistake<
       OutputMistake<N, Sample<O>, OutputsIn<ValueOf<A>>, A, HandlerResult<SequenceResult<O, P>, Failing<P>, unknown>>,
-      StateMistake<N, StateOf<P>, ValueOf<A>>
+      StateMistake<N, SchemaOf<P>, StateOf<P>, ValueOf<A>>
     >
   >,
   EMake,

@@ -14,6 +14,7 @@ import type {
   FirstMistake,
   HandledSequence,
   OutputsIn,
+  SchemaOf,
   SequenceResponse,
   StreamedStateMistake,
   Unsequenced,
@@ -59,7 +60,7 @@ type CheckedSequenceStreamHandler<
     Unsequenced<N, P, A>,
     FirstMistake<
       OutputMistake<N, Sample<O>, OutputsIn<ResponseOf<A>>, A, Responses<SequenceResponse<O, P>, Failing<P>, unknown>>,
-      StreamedStateMistake<N, StateOf<P>, ResponseOf<A>>
+      StreamedStateMistake<N, SchemaOf<P>, StateOf<P>, ResponseOf<A>>
     >
   >,
   EMake,

@@ -71,8 +71,13 @@ type Initial<S> = S extends Schema.Top
     ? { readonly initial?: () => Schema.Struct.Type<S> }
     : { readonly initial?: undefined }
 
-/** The options with an `initial` that fits `state`. */
-export type CheckedSequence<Q> = Q extends SequenceOptions ? Initial<StateSchemaOf<Q>> : unknown
+/** The options with an `initial` that fits `state`, and with no others. */
+export type CheckedSequence<Q> = Q extends SequenceOptions ? Initial<StateSchemaOf<Q>> & NoOthers<Q> : unknown
+
+/** Beside other options, the compiler takes a misspelt one. The text names it in the last line of its message. */
+type NoOthers<Q> = {
+  readonly [K in Exclude<keyof Q, keyof SequenceOptions>]: { readonly mistake: `sequence has no option ${K & string}` }
+}
 
 type StateSchemaOf<Q> = Q extends { readonly state: infer S extends StateSchema } ? S : undefined
 
