@@ -51,9 +51,9 @@ export class RegionExists extends Data.TaggedError("RegionExists")<Message> {}
 export class RegionFailed extends Data.TaggedError("RegionFailed")<Message> {}
 
 /**
- * Why a request reaches no sequence. `neverStarted`: no sequence with its id is remembered. `replaced`: another START
- * came before the END. `failed`: its instance is gone. `tooLarge`: its state exceeded a limit. `moved`: it has been
- * exported, and may go on on another server.
+ * Why a request reaches no sequence. `neverStarted`: no sequence with its id is remembered. `failed`: its instance
+ * is gone. `tooLarge`: its state exceeded a limit. `reloaded`: its model was loaded again. `restarted`: its session had
+ * started it, and the server does not know it. `moved`: it has been exported, and may go on on another server.
  */
 export type SequenceLoss = (typeof sequenceLosses)[number]
 
@@ -62,10 +62,8 @@ export const sequenceLosses = [
   "ended",
   "expired",
   "cancelled",
-  "replaced",
   "failed",
   "tooLarge",
-  "stopped",
   "reloaded",
   "restarted",
   "moved",

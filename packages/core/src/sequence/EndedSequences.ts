@@ -1,8 +1,11 @@
 /** Remembers why sequences ended, for the error of a request that comes too late. Bounded: the oldest are forgotten. */
 import type { SequenceEnd, SequenceId } from "../request/SequencePosition.ts"
 
+/** Why a sequence takes no further request. One that a START replaces goes on under its id. */
+export type FinalEnd = Exclude<SequenceEnd, "replaced">
+
 export interface EndedSequence {
-  readonly reason: SequenceEnd
+  readonly reason: FinalEnd
   /** Milliseconds that an expired sequence was idle. */
   readonly idleMillis: number | undefined
 }

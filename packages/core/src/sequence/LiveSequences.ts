@@ -5,9 +5,9 @@
 import type { Instance } from "../instance/Instance.ts"
 import { type SequenceCounts, SequenceCounter } from "../metrics/SequenceCounts.ts"
 import type { Sequencing } from "../model/Sequencing.ts"
-import type { SequenceEnd, SequenceId } from "../request/SequencePosition.ts"
+import type { SequenceId } from "../request/SequencePosition.ts"
 import { Backlog } from "./Backlog.ts"
-import type { EndedSequences } from "./EndedSequences.ts"
+import type { EndedSequences, FinalEnd } from "./EndedSequences.ts"
 import { IdleSequences } from "./IdleSequences.ts"
 import type { Lane } from "./Lane.ts"
 import { Lanes } from "./Lanes.ts"
@@ -110,6 +110,13 @@ export class LiveSequences {
     return run
   }
 
+  /** The state begins anew with the next request, under the same id and in the same slot. */
+  restart(run: SequenceRun): void {
+    run.restart(this.memory())
+    run.maxIdle = undefined
+    this.#counter.ended("replaced")
+  }
+
   /** The sequence has a request, or is being exported: it does not expire. */
   busy(run: SequenceRun): void {
     this.#idle.delete(run)
@@ -128,7 +135,7 @@ export class LiveSequences {
   }
 
   /** No further request joins the sequence. */
-  forget(run: SequenceRun, end: SequenceEnd): void {
+  forget(run: SequenceRun, end: FinalEnd): void {
     const { ended, sequencing } = this.#options
     // A request of END may leave before its execution.
     if (run.end === undefined || (run.end === "ended" && end !== "ended")) {
@@ -141,7 +148,7 @@ export class LiveSequences {
   }
 
   /** Ends a sequence: now, or after the requests that it still has. */
-  end(run: SequenceRun, reason: SequenceEnd): void {
+  end(run: SequenceRun, reason: FinalEnd): void {
     this.forget(run, reason)
     if (run.issued === undefined && run.waiting.length === 0) this.release(run)
   }

@@ -73,9 +73,9 @@ describe("direct", () => {
   )
 
   // L1.5.conflict-log@HTTP
-  it.effect("a START of a live sequence is warned about, and of one that has ended is not", () =>
+  it.effect("a START of a live sequence is warned about and counted, and of one that has ended is not", () =>
     Effect.gen(function* () {
-      const { send, drain, warnings } = yield* sequences()
+      const { send, drain, warnings, queue } = yield* sequences()
       yield* send("A", "S")
       yield* send("A", "SE")
       yield* drain
@@ -85,6 +85,7 @@ describe("direct", () => {
         "sequence A for model 'm' has a conflict. The previous sequence did not end before this sequence start. Previous " +
           "sequence will be terminated early.",
       ])
+      expect(queue?.counts(0)).toMatchObject({ live: 1, ended: { replaced: 1, ended: 1 } })
     }),
   )
 

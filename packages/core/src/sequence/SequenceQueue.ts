@@ -259,8 +259,7 @@ export class SequenceQueue implements Queue, TimedQueue {
       `sequence ${String(run.id)} for model '${this.#options.model}' has a conflict. The previous sequence did not end ` +
         "before this sequence start. Previous sequence will be terminated early.",
     )
-    run.restart(this.#live.memory())
-    run.maxIdle = undefined
+    this.#live.restart(run)
   }
 
   #append(run: SequenceRun, queued: QueuedRequest): void {

@@ -1,7 +1,8 @@
 /** One sequence from its first request to its end, as data of LiveSequences.ts. */
 import type { Expiry } from "../scheduler/Expiries.ts"
 import type { QueuedRequest } from "../scheduler/QueuedRequest.ts"
-import type { SequenceEnd, SequenceId, SequenceState } from "../request/SequencePosition.ts"
+import type { SequenceId, SequenceState } from "../request/SequencePosition.ts"
+import type { FinalEnd } from "./EndedSequences.ts"
 import type { IdleMember } from "./IdleHeap.ts"
 import type { Lane, LaneMember } from "./Lane.ts"
 import type { Links } from "./RunList.ts"
@@ -38,7 +39,7 @@ export class SequenceRun implements LaneMember, IdleMember {
   /** Set while it is being exported. */
   held: Hold | undefined = undefined
   /** Set once no further request can join it. */
-  end: SequenceEnd | undefined = undefined
+  end: FinalEnd | undefined = undefined
   /** While it waits for a slot: when its earliest request times out, in the scheduler's nanoseconds. */
   deadline: Expiry<SequenceRun> | undefined = undefined
 
