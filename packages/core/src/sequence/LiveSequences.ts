@@ -5,7 +5,7 @@
 import type { Instance } from "../instance/Instance.ts"
 import { type SequenceCounts, SequenceCounter } from "../metrics/SequenceCounts.ts"
 import type { Sequencing } from "../model/Sequencing.ts"
-import type { SequenceId } from "../request/SequencePosition.ts"
+import { randomId, type SequenceId } from "../request/SequencePosition.ts"
 import { Backlog } from "./Backlog.ts"
 import type { EndedSequences, FinalEnd } from "./EndedSequences.ts"
 import { IdleSequences } from "./IdleSequences.ts"
@@ -34,7 +34,7 @@ export class LiveSequences {
   readonly #counter = new SequenceCounter()
   /** Set once no further sequence is taken; called when the last one is over. */
   #onEmpty: (() => void) | undefined
-  /** The last id that was given to a request without one. */
+  /** The low half of the last id that was given to a request without one. */
   #lastId = 0n
   #isRetired = false
   /** The latest time that the queue knows. */
@@ -82,11 +82,16 @@ export class LiveSequences {
     return this.#runs.get(id)
   }
 
-  /** An id for a request without one. */
-  nextId(): bigint {
-    do this.#lastId += 1n
-    while (this.#runs.has(this.#lastId))
-    return this.#lastId
+  /**
+   * An id for a request without one. A caller that guessed it would join the sequence, so its high half is random. Its
+   * low half, all that a control of 32 bits has, is that of no other live request.
+   */
+  unusedId(): bigint {
+    for (;;) {
+      this.#lastId = BigInt.asUintN(32, this.#lastId + 1n)
+      const id = ((randomId() >> 32n) << 32n) | this.#lastId
+      if (id !== 0n && !this.#runs.has(id)) return id
+    }
   }
 
   /** Whether a new sequence would have a slot, or a place in the backlog. */

@@ -72,6 +72,20 @@ describe("direct", () => {
     }),
   )
 
+  it.effect("no caller joins the request without an id of another one", () =>
+    Effect.gen(function* () {
+      const { send, drain, queue } = yield* sequences({ ...oldest(4), isIterative: true })
+      const unnamed = { parameters: { sequence_id: 0n } }
+      for (const name of ["A", "B", "C"]) yield* send(name, "", unnamed)
+      expect(queue?.counts(0)).toMatchObject({ live: 3 })
+      const guesses = yield* Effect.forEach([1n, 2n, 3n, 4n], (id) =>
+        send(`guess ${id}`, "", { parameters: { sequence_id: id } }),
+      )
+      yield* drain
+      for (const guess of guesses) expect(yield* failureOf(guess)).toContain("must specify the START flag")
+    }),
+  )
+
   // L1.5.conflict-log@HTTP
   it.effect("a START of a live sequence is warned about and counted, and of one that has ended is not", () =>
     Effect.gen(function* () {

@@ -96,7 +96,7 @@ export class SequenceQueue implements Queue, TimedQueue {
     if (this.size >= maxQueueSize) return false
     const { parameters } = queued.request
     const given = CorrelationId.idOf(parameters)
-    const id = given ?? this.#live.nextId()
+    const id = given ?? this.#live.unusedId()
     const isStart = given === undefined || CorrelationId.isStart(parameters)
     this.#live.now = queued.queuedAt
     const run = this.#live.get(id) ?? this.#live.begin(id, queued.queuedAt)
