@@ -1,10 +1,11 @@
 /**
  * Object stores as others have written them, each a process with an empty bucket: moto for S3, fake-gcs-server for
  * Google Cloud Storage, and Azurite for Azure Blob Storage. moto and Azurite check signatures, fake-gcs-server checks
- * none.
+ * none. For Hugging Face, of which there is no emulator, a server of the tests.
  */
 import { createHmac } from "node:crypto"
 import { freePort, Program } from "../Program.ts"
+import { HubServer } from "./HubServer.ts"
 import { isInstalled } from "./Tools.ts"
 
 type Environment = Readonly<Record<string, string>>
@@ -16,6 +17,8 @@ export interface Emulator extends AsyncDisposable {
   readonly url: (port: number) => string
   /** With valid credentials. */
   readonly environment: (port: number) => Environment
+  /** With credentials that were valid once; undefined for a store that checks none. */
+  readonly expired?: () => Promise<Environment>
   /** Where the store checks keys that a test can revoke. */
   readonly keys?: {
     readonly issue: () => Promise<AwsKey>
@@ -102,6 +105,8 @@ const moto = async (): Promise<Emulator> => {
     const [, secret = ""] = /<SecretAccessKey>(.*?)</.exec(text) ?? []
     return { id, secret }
   }
+  const revoke = async ({ id }: Pick<AwsKey, "id">) =>
+    void (await identity({ Action: "DeleteAccessKey", AccessKeyId: id }))
   await unchecked(() => request("PUT", `${origin}/${bucket}`))
   await identity({ Action: "CreateUser" })
   const statement = { Effect: "Allow", Action: ["s3:ListBucket", "s3:GetObject"], Resource: "*" }
@@ -121,7 +126,12 @@ const moto = async (): Promise<Emulator> => {
       AWS_CONFIG_FILE: "/nowhere",
       AWS_SHARED_CREDENTIALS_FILE: "/nowhere",
     }),
-    keys: { issue, revoke: async ({ id }) => void (await identity({ Action: "DeleteAccessKey", AccessKeyId: id })) },
+    expired: async () => {
+      const { id, secret } = await issue()
+      await revoke({ id })
+      return { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret }
+    },
+    keys: { issue, revoke },
     [Symbol.asyncDispose]: () => program[Symbol.asyncDispose](),
   }
 }
@@ -148,7 +158,7 @@ const azureAccount = "devstoreaccount1"
 export const azureKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 /** A shared access signature of the account for everything, until a time. */
-export const azureSignature = (expiresAt: Date): string => {
+const azureSignature = (expiresAt: Date): string => {
   const version = "2021-12-02"
   const expiry = `${expiresAt.toISOString().slice(0, 19)}Z`
   const fields = [azureAccount, "rwdlac", "b", "sco", "", expiry, "", "http,https", version, "", ""]
@@ -176,7 +186,23 @@ const azure = async (): Promise<Emulator> => {
       AZURE_STORAGE_BLOB_ENDPOINT: `http://127.0.0.1:${gate}/${azureAccount}`,
       AZURE_STORAGE_KEY: azureKey,
     }),
+    expired: async () => ({
+      AZURE_STORAGE_KEY: "",
+      AZURE_STORAGE_SAS_TOKEN: azureSignature(new Date(Date.now() - 60_000)),
+    }),
     [Symbol.asyncDispose]: () => program[Symbol.asyncDispose](),
+  }
+}
+
+const hub = async (): Promise<Emulator> => {
+  const server = await HubServer.start()
+  return {
+    port: server.port,
+    put: async (key, content) => server.put(`r/${key}`, content),
+    url: () => `hf://${HubServer.model}/r`,
+    environment: (gate) => ({ HF_ENDPOINT: `http://127.0.0.1:${gate}`, HF_TOKEN: HubServer.token }),
+    expired: async () => ({ HF_TOKEN: "hf_that_has_expired" }),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }
 
@@ -184,4 +210,5 @@ export const emulators: ReadonlyArray<EmulatorProgram> = [
   { name: "S3 (moto)", isMissing: !isInstalled("moto_server", "--help"), start: moto },
   { name: "Google Cloud Storage (fake-gcs-server)", isMissing: !isInstalled("fake-gcs-server", "-h"), start: google },
   { name: "Azure Blob Storage (Azurite)", isMissing: !isInstalled("azurite-blob", "--version"), start: azure },
+  { name: "Hugging Face (a server of the tests)", isMissing: false, start: hub },
 ]

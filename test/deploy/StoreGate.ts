@@ -15,6 +15,12 @@ export type Fault =
   | { readonly type: "cut"; readonly after: number }
   /** The last byte of the body is another one. */
   | { readonly type: "damaged" }
+  /** The body arrives in so many pieces, with a pause of 20 milliseconds before each. */
+  | { readonly type: "slow"; readonly pieces: number }
+  /** The store gets the request after this has happened. */
+  | { readonly type: "late"; readonly after: PromiseLike<unknown> }
+  /** The gate replies instead of the store. */
+  | { readonly type: "reply"; readonly status?: number; readonly body: string }
   | undefined
 
 export interface GateRequest {
@@ -64,10 +70,13 @@ export class StoreGate implements AsyncDisposable {
     if (fault?.type === "refused") {
       return void Promise.resolve(fault.after).then(() => outgoing.writeHead(fault.status).end())
     }
-    void this.#ask(request).then(
-      ({ status, headers, body }) => answer(outgoing.writeHead(status, headers), body, fault),
-      () => outgoing.destroy(),
-    )
+    if (fault?.type === "reply") return void outgoing.writeHead(fault.status ?? 200).end(fault.body)
+    void Promise.resolve(fault?.type === "late" ? fault.after : undefined)
+      .then(() => this.#ask(request))
+      .then(
+        ({ status, headers, body }) => answer(outgoing.writeHead(status, headers), body, fault),
+        () => outgoing.destroy(),
+      )
   }
 
   async #ask({ method, path, headers }: GateRequest): Promise<Reply> {
@@ -87,8 +96,18 @@ interface Reply {
 }
 
 const answer = (outgoing: ServerResponse, body: Buffer, fault: Fault): void => {
+  if (fault?.type === "slow") return drip(outgoing, body, Math.ceil(body.length / fault.pieces))
   if (fault?.type === "damaged" && body.length > 0) body[body.length - 1]! ^= 0xff
   if (fault?.type !== "cut") return void outgoing.end(body)
   // A client drops what it has not read when its connection ends.
   outgoing.write(body.subarray(0, fault.after), () => void setTimeout(() => outgoing.destroy(), 200))
+}
+
+const drip = (outgoing: ServerResponse, body: Buffer, bytes: number): void => {
+  const timer = setInterval(() => {
+    outgoing.write(body.subarray(0, bytes))
+    body = body.subarray(bytes)
+    if (body.length === 0) outgoing.end()
+  }, 20)
+  outgoing.once("close", () => clearInterval(timer))
 }
