@@ -31,7 +31,11 @@ it("each flag and variable is one of nereid serve", async () => {
   const flags = all(/(?:^ +- "?|serve .*?|, "| )--([a-z][a-z0-9-]+)=/gm, names)
   expect(flags).toEqual(expect.arrayContaining(["drain-delay", "model-store", "grpc-max-connection-age"]))
   expect(flags.filter((flag) => !known.has(flag))).toEqual([])
-  const variables = all(/\b(NEREID_[A-Z_]+)/g).map((name) =>
+  const guide = readFileSync(join(root, "docs/guides/operations.md"), "utf8")
+  const [block = ""] = /^```yaml\nspec:[^]*?^```/m.exec(guide) ?? []
+  const shown = [...block.matchAll(/\b(NEREID_[A-Z_]+)/g)].map(([name]) => name)
+  expect(shown).toContain("NEREID_DRAIN_DELAY")
+  const variables = [...all(/\b(NEREID_[A-Z_]+)/g), ...shown].map((name) =>
     name.slice("NEREID_".length).toLowerCase().replaceAll("_", "-"),
   )
   expect(variables.filter((flag) => !known.has(flag))).toEqual([])

@@ -8,7 +8,7 @@ import { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
 import { afterAll, expect, it } from "vitest"
 import { authority } from "../fixtures/certificate.ts"
-import { freePort, Program } from "../Program.ts"
+import { Prometheus } from "./Prometheus.ts"
 import { chart, isInstalled, output } from "./Tools.ts"
 
 const rules = join(chart, "files/alerts.yaml")
@@ -65,30 +65,14 @@ it.skipIf(!hasPrometheus)(
       maxInFlightSize: 2 ** 20,
     })
 
-    const prometheusPort = await freePort()
     // Only the times differ: [5m] is [5s], and a certificate may be valid for a thousand years.
     const scaled = text.replaceAll(/\b(\d+)m\b/g, "$1s").replace("14 * 86400", "365000 * 86400")
     expect(scaled).not.toBe(text)
-    writeFileSync(join(folder, "rules.yaml"), scaled)
-    const targets = `["127.0.0.1:${server.metrics.port}", "127.0.0.1:1"]`
-    writeFileSync(
-      join(folder, "prometheus.yaml"),
-      `global: { scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms }
-rule_files: [rules.yaml]
-scrape_configs: [{ job_name: nereid, static_configs: [{ targets: ${targets} }] }]
-`,
+    const addresses = [`127.0.0.1:${server.metrics.port}`, "127.0.0.1:1"]
+    await using prometheus = await Prometheus.start(
+      addresses.map((address) => ({ address })),
+      scaled,
     )
-    await using prometheus = new Program(
-      [
-        `--config.file=${join(folder, "prometheus.yaml")}`,
-        `--storage.tsdb.path=${join(folder, "data")}`,
-        `--web.listen-address=127.0.0.1:${prometheusPort}`,
-      ],
-      {},
-      folder,
-      "prometheus",
-    )
-    await prometheus.match(/Server is ready/)
 
     const over = new AbortController()
     const url = `http://127.0.0.1:${server.http.port}/v2/models`
@@ -112,9 +96,8 @@ scrape_configs: [{ job_name: nereid, static_configs: [{ targets: ${targets} }] }
       })(),
     ]
     const firing = async () => {
-      const response = await fetch(`http://127.0.0.1:${prometheusPort}/api/v1/alerts`)
-      const { data }: { data: { alerts: ReadonlyArray<Alert> } } = JSON.parse(await response.text())
-      const alerts = data.alerts.filter(({ state }) => state === "firing")
+      const { alerts: all }: { alerts: ReadonlyArray<Alert> } = await prometheus.get("alerts")
+      const alerts = all.filter(({ state }) => state === "firing")
       return [...new Set(alerts.map(({ labels }) => labels["alertname"] ?? ""))].toSorted()
     }
     try {

@@ -5,25 +5,29 @@
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { root } from "../Program.ts"
 import { ApiServer } from "./ApiServer.ts"
 import { deploy, hasHelm, isInstalled, render } from "./Tools.ts"
 import { everything, withHpa } from "./Values.ts"
 
 const definitions = process.env["NEREID_DEPLOY_DEFINITIONS"] ?? ""
+/** Made of the models in KServe's package for Python: its own definitions, with their rules, are in no registry. */
+const kserve = join(process.env["NEREID_DEPLOY_SCHEMAS"] ?? "", "kserve")
 
 const hasServer = isInstalled("apiserver", "--version") && existsSync(definitions)
 
 if (!hasServer) console.log("Skipped, there is no API server: its tests")
-console.log("Skipped, KServe's definitions are in no registry: an API server that accepts deploy/kserve")
 
 describe.skipIf(!hasServer)("an API server", () => {
   let server: ApiServer
   beforeAll(async () => {
     server = await ApiServer.start()
     server.kubectl(["apply", "--server-side", `--filename=${definitions}`])
-    server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"])
+    if (existsSync(kserve)) server.kubectl(["apply", "--server-side", `--filename=${kserve}`])
+    // A definition without a status yet is an error for it.
+    const wait = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]
+    await vi.waitFor(() => server.kubectl(wait), { timeout: 60_000, interval: 500 })
     // Answers then have a warning for pods that violate the strictest standard.
     server.kubectl(["label", "namespace", "default", "pod-security.kubernetes.io/warn=restricted"])
   }, 180_000)
@@ -65,6 +69,23 @@ describe.skipIf(!hasServer)("an API server", () => {
     } finally {
       rmSync(folder, { recursive: true })
     }
+  })
+
+  it.skipIf(!existsSync(kserve))("accepts the files of KServe, and refuses a wrong field in them", () => {
+    const text = ["runtime", "inferenceservice"].map((name) =>
+      readFileSync(join(deploy, `kserve/${name}.yaml`), "utf8"),
+    )
+    expect(server.accepts(text.join("---\n")).toSorted()).toEqual(
+      dryRun(["clusterservingruntime.serving.kserve.io/nereid", "inferenceservice.serving.kserve.io/flowers"]),
+    )
+    const wrong = (document: string | undefined, from: string, to: string) => () =>
+      server.accepts(document?.replace(from, to) ?? "")
+    const [runtime, service] = text
+    expect(wrong(runtime, "periodSeconds:", "period:")).toThrow("startupProbe.period: field not declared in schema")
+    expect(wrong(runtime, 'version: "1"', "version: 1")).toThrow("supportedModelFormats[0].version: expected string")
+    expect(wrong(service, "modelFormat: {", "modelFormat: { kind: x,")).toThrow(
+      ".spec.predictor.model.modelFormat.kind: field not declared in schema",
+    )
   })
 
   it.skipIf(!hasHelm)("refuses a wrong field, a wrong value, and what the rules of a definition forbid", () => {

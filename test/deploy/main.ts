@@ -13,6 +13,7 @@ import * as ApiServerBuild from "./ApiServerBuild.ts"
 const folder = import.meta.dirname
 const tools = join(folder, ".tools")
 const bin = join(tools, "bin")
+const definitions = join(tools, "definitions")
 mkdirSync(bin, { recursive: true })
 
 const path = [bin, join(folder, ".venv/bin"), join(root, "node_modules/.bin"), process.env["PATH"] ?? ""]
@@ -21,8 +22,7 @@ const environment = {
   PATH: path.join(delimiter),
   GOBIN: bin,
   NEREID_DEPLOY_SCHEMAS: join(tools, "schemas"),
-  NEREID_DEPLOY_TYPES: join(tools, "types"),
-  NEREID_DEPLOY_DEFINITIONS: join(tools, "definitions"),
+  NEREID_DEPLOY_DEFINITIONS: definitions,
   CGO_ENABLED: "0",
 }
 
@@ -45,6 +45,8 @@ const attempt: Attempt = (what, program, args, { minutes, cwd } = {}) => {
   return undefined
 }
 
+ApiServerBuild.collectDefinitions(definitions, attempt)
+
 const python = PythonEnvironment.prepare(folder)
 if ("missing" in python) console.log(`No tools of Python: ${python.missing}`)
 else {
@@ -58,7 +60,7 @@ else {
   const { status, stdout } = run(python.python, ["-c", locate])
   rmSync(join(bin, "envoy"), { force: true })
   if (status === 0) symlinkSync(stdout.trim(), join(bin, "envoy"))
-  const schemas = [join(folder, "schemas.py"), kserve, join(tools, "schemas")]
+  const schemas = [join(folder, "schemas.py"), kserve, definitions, join(tools, "schemas")]
   if (!existsSync(join(tools, "schemas"))) attempt("the schemas", python.python, schemas)
   // Beside the environment: its 300 MB are needed by one test.
   const moto = join(tools, "moto")
@@ -82,7 +84,6 @@ for (const [program, version, module] of [
 }
 if (process.env["TEST_KUBERNETES"] === "0") console.log("Skipped, TEST_KUBERNETES is 0: the API server of Kubernetes")
 else if (isThere("kubectl", "version", "--client")) {
-  ApiServerBuild.collectDefinitions(join(tools, "definitions"), attempt)
   ApiServerBuild.compile(join(bin, "apiserver"), join(tools, "apiserver"), join(folder, "apiserver"), attempt)
 }
 
@@ -96,14 +97,6 @@ if (!existsSync(azurite)) {
 }
 rmSync(join(bin, "azurite-blob"), { force: true })
 if (existsSync(azurite)) symlinkSync(join(azurite, "node_modules/.bin/azurite-blob"), join(bin, "azurite-blob"))
-
-const types = join(tools, "types")
-if (!existsSync(join(types, "node_modules"))) {
-  mkdirSync(types, { recursive: true })
-  const packages = ["keda@2.0.0", "prometheus-operator@6.0.0", "gateway-api@2.0.0"]
-  const names = packages.map((name) => `@kubernetes-models/${name}`)
-  attempt("the types of custom resources", "npm", ["install", "--no-audit", "--no-fund", "--prefix", types, ...names])
-}
 
 const wanted = [
   ["helm", "version"],

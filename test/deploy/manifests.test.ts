@@ -2,31 +2,25 @@
 import { spawnSync } from "node:child_process"
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
+import { root } from "../Program.ts"
 import * as Kustomize from "./Kustomize.ts"
 import { chart, deploy, hasHelm, isInstalled, output, render } from "./Tools.ts"
 import { everything, withHpa } from "./Values.ts"
 
-/** Schemas and types that main.ts has prepared; empty otherwise. */
+/** Schemas that main.ts has prepared; empty otherwise. */
 const schemas = process.env["NEREID_DEPLOY_SCHEMAS"] ?? ""
-const types = process.env["NEREID_DEPLOY_TYPES"] ?? ""
 
 const hasKubeconform = isInstalled("kubeconform", "-v") && existsSync(schemas)
+/** Whether there are schemas of KEDA, the Prometheus operator and the Gateway API. */
+const hasDefinitions = hasKubeconform && existsSync(join(schemas, "scaledobject-keda-v1alpha1.json"))
 const hasKubectl = isInstalled("kubectl", "version", "--client")
 
-/** Checks documents against the schemas; unknown fields are errors. Kinds without a schema are not checked. */
-const conform = (text: string): string =>
-  output(
-    "kubeconform",
-    [
-      "-strict",
-      "-summary",
-      "-ignore-missing-schemas",
-      "-schema-location",
-      join(schemas, "{{.ResourceKind}}{{.KindSuffix}}.json"),
-    ],
-    text,
-  )
+/** Checks documents against the schemas. Unknown fields and unknown kinds are errors. */
+const conform = (text: string): string => {
+  const location = join(schemas, "{{.ResourceKind}}{{.KindSuffix}}.json")
+  return output("kubeconform", ["-strict", "-summary", "-schema-location", location], text)
+}
 
 describe("the chart", () => {
   it.skipIf(!hasHelm)("has no lint, and needs a repository or a module, and one autoscaler at most", () => {
@@ -36,17 +30,30 @@ describe("the chart", () => {
     expect(() => render(both)).toThrow("enable hpa or keda, not both")
   })
 
-  it.skipIf(!hasHelm || !hasKubeconform).each([
+  it.skipIf(!hasHelm || !hasDefinitions).each([
     ["its defaults", {}, 5],
-    ["everything", everything, 6],
+    ["everything", everything, 11],
     ["a module and a HPA", withHpa, 6],
-  ])("with %s conforms to Kubernetes", (_, values, valid) => {
-    expect(conform(render(values))).toContain(`Valid: ${valid}, Invalid: 0, Errors: 0`)
+  ])("with %s conforms to Kubernetes and to the definitions of its custom resources", (_, values, valid) => {
+    expect(conform(render(values))).toContain(`Valid: ${valid}, Invalid: 0, Errors: 0, Skipped: 0`)
   })
 
-  it.skipIf(!hasKubeconform)("a wrong field would be found", () => {
-    const wrong = "apiVersion: v1\nkind: Service\nmetadata: { name: a }\nspec: { port: 8000 }\n"
-    expect(() => conform(wrong)).toThrow("'port' not allowed")
+  it.skipIf(!hasHelm || !hasDefinitions).each([
+    ["Deployment", "spec:\n"],
+    ["Service", "spec:\n"],
+    ["ScaledObject", "spec:\n"],
+    ["ServiceMonitor", "spec:\n"],
+    ["PrometheusRule", "  groups:\n    - "],
+    ["HTTPRoute", "spec:\n"],
+    ["GRPCRoute", "  rules:\n    - "],
+  ])("a wrong field of a %s would be found", (kind, place) => {
+    const document = render(everything)
+      .split(/^---$/m)
+      .find((text) => text.includes(`kind: ${kind}\n`))
+    const indent = place.endsWith("- ") ? "\n      " : "\n"
+    const wrong = document?.replace(place, `${place}${place.endsWith("- ") ? "" : "  "}wrong: 1${indent}`) ?? ""
+    expect(wrong).not.toBe(document)
+    expect(() => conform(wrong)).toThrow("'wrong' not allowed")
   })
 
   it.skipIf(!hasHelm)("gives the server the time that it takes to stop", () => {
@@ -57,47 +64,30 @@ describe("the chart", () => {
   })
 })
 
-describe("objects of KEDA, of the Prometheus operator and of the Gateway API", () => {
-  const kinds = {
-    ScaledObject: "@kubernetes-models/keda/keda.sh/v1alpha1",
-    ServiceMonitor: "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1",
-    PrometheusRule: "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1",
-    HTTPRoute: "@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1",
-  }
-  const hasTypes = existsSync(join(types, "node_modules/@kubernetes-models"))
-  const folder = hasTypes ? mkdtempSync(join(types, "check-")) : ""
-  afterAll(() => {
-    if (folder !== "") rmSync(folder, { recursive: true })
+describe("what the guides show", () => {
+  const guide = (name: string) => readFileSync(join(root, `docs/guides/${name}.md`), "utf8")
+
+  it.skipIf(!hasHelm)("is a command of Helm that the chart understands", () => {
+    const [, args = ""] = /^helm install vision deploy\/helm\/nereid (.*)$/m.exec(guide("kubernetes")) ?? []
+    const text = output("helm", ["template", "vision", chart, "--kube-version=1.33.0", ...args.split(" ")])
+    expect(text).toContain('image: "registry.example.com/nereid:0.1.0"')
+    expect(text).toContain("claimName: models")
   })
 
-  /** Compiles a document as a value of the type of its kind. Unknown fields are errors. */
-  const compile = (documents: ReadonlyArray<readonly [string, string]>): string => {
-    const text = documents.map(([kind, json], index) => {
-      const module = Object.entries(kinds).find(([name]) => name === kind)?.[1]
-      return `import type { I${kind} as T${index} } from "${module}"\nexport const v${index}: T${index} = ${json}\n`
-    })
-    const file = join(folder, "check.ts")
-    writeFileSync(file, text.join("\n"))
-    const flags = ["--noEmit", "--strict", "--skipLibCheck", "--ignoreConfig", "--module", "nodenext", file]
-    return spawnSync("tsc", flags, { encoding: "utf8", cwd: folder }).stdout
-  }
-
-  it.skipIf(!hasTypes || !hasHelm || !hasKubectl)("have the fields of their definitions", () => {
-    const file = join(folder, "all.yaml")
-    // Only the client reads it, so no cluster has to know the kinds.
-    const found = render(everything)
-      .split(/^---$/m)
-      .flatMap((document) => {
-        const [, kind = ""] = /^kind: (\w+)$/m.exec(document) ?? []
-        if (!(kind in kinds)) return []
-        writeFileSync(file, document)
-        return [[kind, output("kubectl", ["patch", "--local", "-f", file, "--type=json", "-p=[]", "-o=json"])] as const]
-      })
-    expect(found.map(([kind]) => kind).toSorted()).toEqual(Object.keys(kinds).toSorted())
-    expect(compile(found)).toBe("")
-    expect(compile(found.map(([kind, json]) => [kind, json.replace('"spec": {', '"spec": { "wrong": 1,')]))).toContain(
-      "does not exist in type 'IScaledObjectSpec'",
-    )
+  it.skipIf(!hasKubeconform)("is a part of a pod that conforms", () => {
+    const [, pod = ""] = /^```yaml\nspec:\n([^]*?)^```/m.exec(guide("operations")) ?? []
+    expect(pod).toContain("terminationGracePeriodSeconds")
+    const text = `apiVersion: apps/v1
+kind: Deployment
+metadata: { name: nereid }
+spec:
+  selector: { matchLabels: { app: nereid } }
+  template:
+    metadata: { labels: { app: nereid } }
+    spec:
+${pod.replaceAll(/^(?=.)/gm, "    ")}`
+    expect(conform(text)).toContain("Valid: 1, Invalid: 0, Errors: 0, Skipped: 0")
+    expect(() => conform(text.replace("startupProbe", "startProbe"))).toThrow("'startProbe' not allowed")
   })
 })
 
@@ -109,7 +99,7 @@ describe("the files of Kustomize", () => {
     expect(written).toEqual(new Map([...Kustomize.files()].toSorted(([a], [b]) => (a < b ? -1 : 1))))
   })
 
-  it.skipIf(!hasKubectl || !hasKubeconform)("build with all components, and conform", () => {
+  it.skipIf(!hasKubectl || !hasDefinitions)("build with all components, and conform", () => {
     const folder = mkdtempSync(join(deploy, "kustomize/.check-"))
     try {
       const components = ["keda", "monitoring", "gateway"].map((name) => `  - ../components/${name}\n`).join("")
@@ -120,7 +110,7 @@ describe("the files of Kustomize", () => {
       )
       const built = output("kubectl", ["kustomize", folder])
       expect(built).not.toContain("replicas:")
-      expect(conform(built)).toContain("Valid: 6, Invalid: 0, Errors: 0")
+      expect(conform(built)).toContain("Valid: 11, Invalid: 0, Errors: 0, Skipped: 0")
     } finally {
       rmSync(folder, { recursive: true })
     }

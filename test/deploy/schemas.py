@@ -1,6 +1,9 @@
-"""Writes JSON schemas for kubeconform -strict: of Kubernetes, from kubernetes-validate, and of KServe, from its models.
+"""Writes JSON schemas for kubeconform -strict: of Kubernetes, from kubernetes-validate; of KServe, from its models; and
+of custom resources, from their definitions. Writes definitions for an API server from the models of KServe, whose own
+definitions are in no registry.
 
-usage: schemas.py KSERVE OUT, where KSERVE is the folder that the package kserve is installed in
+usage: schemas.py KSERVE DEFINITIONS OUT, where KSERVE is the folder that the package kserve is installed in, and
+DEFINITIONS has files of CustomResourceDefinitions
 """
 
 import ast
@@ -10,6 +13,7 @@ import re
 import sys
 
 import kubernetes_validate
+import yaml
 
 KINDS = [
     "configmap-v1",
@@ -60,8 +64,80 @@ def schema_of(name: str, core: dict) -> dict:
     return {"$ref": f"#/$defs/{name}"} if name in core else {}
 
 
+def strict(schema):
+    """A schema of a definition, as JSON schema that knows no other fields."""
+    if isinstance(schema, list):
+        return [strict(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    result = {name: strict(value) for name, value in schema.items() if not name.startswith("x-kubernetes-")}
+    keeps = schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-embedded-resource")
+    # A property may have the name `properties`.
+    if schema.get("type") == "object" and "properties" in schema and not keeps:
+        result.setdefault("additionalProperties", False)
+    if schema.get("nullable") is True and isinstance(schema.get("type"), str):
+        result["type"] = [schema["type"], "null"]
+    return result
+
+
+def defined(folder: pathlib.Path):
+    """Schemas of the versions of each definition, by the names that kubeconform looks for."""
+    for file in folder.glob("*.yaml"):
+        for definition in yaml.safe_load_all(file.read_text()):
+            spec = definition["spec"]
+            group = spec["group"].split(".")[0]
+            for version in spec["versions"]:
+                name = f"{spec['names']['kind'].lower()}-{group}-{version['name']}"
+                yield name, strict(version["schema"]["openAPIV3Schema"])
+
+
+def structural(schema: dict, known: dict) -> dict:
+    """A schema as definitions have it: without references, and with one type at each place."""
+    if "$ref" in schema:
+        return structural(known[schema["$ref"].removeprefix("#/$defs/")], known)
+    if "oneOf" in schema:
+        # A quantity, or the name or number of a port.
+        return {"x-kubernetes-int-or-string": True}
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds == []:
+        return {"x-kubernetes-preserve-unknown-fields": True}
+    result = {"type": kinds[0], "nullable": "null" in kinds}
+    for name in ("enum", "format", "required"):
+        if name in schema:
+            result[name] = [value for value in schema[name] if value is not None] if name == "enum" else schema[name]
+    if kinds[0] == "array":
+        result["items"] = structural(schema.get("items", {}), known)
+    if "properties" in schema:
+        result["properties"] = {name: structural(value, known) for name, value in schema["properties"].items()}
+    elif isinstance(schema.get("additionalProperties"), dict):
+        result["additionalProperties"] = structural(schema["additionalProperties"], known)
+    elif kinds[0] == "object":
+        result["x-kubernetes-preserve-unknown-fields"] = True
+    return result
+
+
+def definition(kind: str, version: str, schema: dict, known: dict) -> dict:
+    group, plural = "serving.kserve.io", f"{kind.lower()}s"
+    written = structural(schema, known)
+    # The API server itself knows the metadata.
+    written["properties"]["metadata"] = {"type": "object"}
+    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": written}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "scope": "Cluster" if kind.startswith("Cluster") else "Namespaced",
+            "versions": [served],
+        },
+    }
+
+
 def main() -> None:
-    kserve, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    kserve, custom, out = (pathlib.Path(argument) for argument in sys.argv[1:4])
     source = pathlib.Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema" / f"{VERSION}-local-strict"
     definitions = json.loads(local((source / "_definitions.json").read_text()))["$defs"]
     out.mkdir(parents=True, exist_ok=True)
@@ -78,6 +154,11 @@ def main() -> None:
         version, kind = re.fullmatch(r"(V1(?:alpha1|beta1))(.*)", name).groups()
         file = out / f"{kind.lower()}-serving-{version.lower()}.json"
         file.write_text(json.dumps({**known[name], "$defs": known}))
+        written = definition(kind, version.lower(), known[name], known)
+        (out / "kserve").mkdir(exist_ok=True)
+        (out / f"kserve/{kind.lower()}.json").write_text(json.dumps(written))
+    for name, schema in defined(custom):
+        (out / f"{name}.json").write_text(json.dumps(schema))
 
 
 main()
