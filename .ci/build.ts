@@ -1,6 +1,7 @@
 /**
  * Builds the publishable packages: each workspace as JavaScript and declarations in dist/<package>, and its tarball.
- * StagedPackage.ts writes their package.json and README, EffectImports.ts changes their imports of Effect.
+ * StagedPackage.ts writes their package.json and README, EffectImports.ts changes their imports of Effect. The image of
+ * deploy/Containerfile is built from the same folder.
  */
 import { execFileSync } from "node:child_process"
 import {
@@ -81,3 +82,5 @@ for (const name of packages) {
   run("npm", ["pack", "--silent", "--pack-destination", out, join(out, name)])
 }
 rmSync(join(out, "emitted"), { recursive: true })
+// The context of the image is dist.
+cpSync(join(root, "deploy/sbom.ts"), join(out, "sbom.ts"))

@@ -13,8 +13,8 @@ export interface FileSystem {
   readonly mount: string
 }
 
-/** Packages of cc-debian12. Without ca-certificates: its bundle comes from a script, and Node has certificates. */
-const distroless = "base-files gcc-12-base libc6 libgcc-s1 libgomp1 libssl3 libstdc++6 netbase tzdata".split(" ")
+/** Packages of cc-debian12, whose control files are in /var/lib/dpkg/status.d there. Without ca-certificates: its bundle comes from a script, and Node has certificates. */
+export const distroless = "base-files gcc-12-base libc6 libgcc-s1 libgomp1 libssl3 libstdc++6 netbase tzdata".split(" ")
 
 const release = () => {
   try {
@@ -72,7 +72,9 @@ const images: { readonly [name: string]: (folder: string) => FileSystem } = {
     const root = join(folder, "root")
     mkdirSync(root, { recursive: true })
     const download = `cd ${folder}; apt-get -q -o APT::Sandbox::User=root download ${distroless.join(" ")} >&2`
-    output("sh", ["-euc", `${download}; for file in *.deb; do dpkg-deb -x $file root; done`])
+    const status = "root/var/lib/dpkg/status.d"
+    const one = `dpkg-deb -x $file root; dpkg-deb -f $file > ${status}/\${file%%_*}`
+    output("sh", ["-euc", `${download}; mkdir -p ${status}; for file in *.deb; do ${one}; done`])
     return { root, mount: ":" }
   },
 }

@@ -51,6 +51,9 @@ const installed = (root: string) => {
   })
 }
 
+const median = (values: ReadonlyArray<number>): number =>
+  values.toSorted((one, other) => one - other)[values.length >> 1] ?? NaN
+
 describe.skipIf(reason !== undefined)("the image", () => {
   let images: Image.Images
   const get = (name: string) => {
@@ -69,10 +72,18 @@ describe.skipIf(reason !== undefined)("the image", () => {
     const models = join(folder, "models")
     mkdirSync(join(models, "digits/1"), { recursive: true })
     copyFileSync(join(repository, "examples/digits/digits.onnx"), join(models, "digits/1/model.onnx"))
-    const began = performance.now()
+    const started = /Started Metrics Service at 0\.0\.0\.0:8002/
+    const times: Array<number> = []
+    for (let start = 0; start < 5; start++) {
+      const began = performance.now()
+      await using program = Image.start(image, { models })
+      await program.match(started)
+      times.push(performance.now() - began)
+    }
+    const shown = times.map((time) => time.toFixed(0)).join(", ")
+    console.log(`The entry point is ready with one model after ${median(times).toFixed(0)} ms (${shown})`)
     await using program = Image.start(image, { models })
-    await program.match(/Started Metrics Service at 0\.0\.0\.0:8002/)
-    console.log(`The image is ready after ${(performance.now() - began).toFixed(0)} ms`)
+    await program.match(started)
 
     const client = inside(program, process.execPath, join(import.meta.dirname, "imageClient.ts"))
     const [http = [], grpc = []]: ReadonlyArray<ReadonlyArray<number>> = JSON.parse(client)
@@ -118,18 +129,63 @@ describe.skipIf(reason !== undefined)("the image", () => {
     expect(globSync("*/*/*", { cwd: bin })).toEqual([expect.stringMatching(`/linux/${process.arch}$`)])
   })
 
-  it("lists its packages of npm in CycloneDX", () => {
-    const { root } = get("server")
-    const text = readFileSync(join(root, "opt/nereid/sbom.cdx.json"), "utf8")
-    const { bomFormat, specVersion, components } = JSON.parse(text)
-    expect({ bomFormat, specVersion }).toEqual({ bomFormat: "CycloneDX", specVersion: "1.5" })
-    const listed: ReadonlyArray<{ name: string; version: string; purl: string; group?: string }> = components
-    const names = listed.map(({ name, version }) => `${name}@${version}`)
-    expect(new Set(names)).toEqual(new Set(installed(join(root, "opt/nereid"))))
-    expect(names).toContain(
-      `@nereid/cli@${JSON.parse(readFileSync(join(repository, "packages/cli/package.json"), "utf8")).version}`,
-    )
-    for (const { purl } of listed) expect(purl).toMatch(/^pkg:npm\/(%40[\w.-]+\/)?[\w.-]+@\d/)
+  describe("its SBOM in CycloneDX", () => {
+    interface Component {
+      readonly name: string
+      readonly version: string
+      readonly purl: string
+      readonly "bom-ref": string
+    }
+    const components = (type: string): ReadonlyArray<Component> => {
+      const document = JSON.parse(readFileSync(join(get("server").root, "opt/nereid/sbom.cdx.json"), "utf8"))
+      expect(document).toMatchObject({ bomFormat: "CycloneDX", specVersion: "1.5" })
+      const all: ReadonlyArray<Component> = document.components
+      expect(new Set(all.map((component) => component["bom-ref"])).size).toBe(all.length)
+      return all.filter(({ purl }) => purl.startsWith(`pkg:${type}/`))
+    }
+    const nameOf = ({ name, version }: Component) => `${name}@${version}`
+
+    it("has its packages of npm", () => {
+      const listed = components("npm")
+      const names = listed.map(nameOf)
+      expect(new Set(names)).toEqual(new Set(installed(join(get("server").root, "opt/nereid"))))
+      const { version } = JSON.parse(readFileSync(join(repository, "packages/cli/package.json"), "utf8"))
+      expect(names).toContain(`@nereid/cli@${version}`)
+      for (const { purl } of listed) expect(purl).toMatch(/^pkg:npm\/(%40[\w.-]+\/)?[\w.-]+@\d/)
+    })
+
+    it("has its packages of Debian, and Node", () => {
+      // Names and versions of the archives that the base was made from: NAME_VERSION_ARCHITECTURE.deb.
+      const archives = globSync("*.deb", { cwd: join(folder, "system") }).map((file) => file.split("_"))
+      const base = archives.map(([name, version = ""]) => `${name}@${decodeURIComponent(version)}`)
+      expect(base.length).toBe(BaseImages.distroless.length)
+      const listed = components("deb")
+      const [atomic, ...others] = listed.map(nameOf).toSorted((one) => (one.startsWith("libatomic1@") ? -1 : 1))
+      expect(atomic).toMatch(/^libatomic1@12\./)
+      expect(others.toSorted()).toEqual(base.toSorted())
+      for (const { purl } of listed) {
+        expect(purl).toMatch(
+          /^pkg:deb\/debian\/[a-z0-9.+-]+@[\w.~%-]+\?arch=(all|amd64|arm64)&distro=debian-12&upstream=\S+$/,
+        )
+      }
+      expect(components("generic").map(nameOf)).toEqual([`node@${process.versions.node}`])
+    })
+
+    it("lists no file of a system that it does not name", () => {
+      const { root } = get("server")
+      // The start of an image makes places for devices.
+      const own = ["opt/nereid/", "usr/local/bin/node", "var/lib/dpkg/", "dev/"]
+      const files = globSync("**", { cwd: root, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
+        .filter((file) => !own.some((place) => file.startsWith(place)))
+      const archives = globSync("*.deb", { cwd: join(folder, "system") }).map((file) => join(folder, "system", file))
+      const packaged = archives.flatMap((file) =>
+        output("sh", ["-euc", `dpkg-deb --fsys-tarfile '${file}' | tar -t`]).split("\n"),
+      )
+      const known = new Set(packaged.map((path) => path.replace(/^\.\//, "")))
+      expect(files.filter((file) => !known.has(file))).toEqual(["usr/lib/libatomic.so.1"])
+    })
   })
 
   it.each([
