@@ -3,9 +3,10 @@
  * everything unusual, with undefined: then the Schema of the field converts the value, or says why it is refused. The
  * fields are in Field.ts.
  */
+import { Schema } from "effect"
 import { byteWidth, type FixedDataType, view } from "../tensor/DataType.ts"
 import * as SmallMemory from "../tensor/SmallMemory.ts"
-import { TypedTensor } from "../tensor/TypedTensor.ts"
+import { elementLength, TypedTensor } from "../tensor/TypedTensor.ts"
 import type { Field } from "./Field.ts"
 
 export interface ElementCodec {
@@ -13,16 +14,32 @@ export interface ElementCodec {
   readonly decode: (tensor: TypedTensor) => string | number | bigint | boolean | undefined
 }
 
-/** The codec of a text, a scalar or a label; undefined for all other fields, and behind a further Schema. */
-export const make = ({ ast }: Field): ElementCodec | undefined => {
+/** The codec of a text, a scalar or a label, with its checks; undefined for all other fields, and behind a further Schema. */
+export const make = (field: Field): ElementCodec | undefined => {
+  const { ast } = field
   const [link, ...others] = ast.encoding ?? []
   const tensor = link?.to.annotations?.["tensor"]
-  if (tensor === undefined || others.length > 0 || ast.checks !== undefined) return undefined
+  if (tensor === undefined || others.length > 0) return undefined
   const { form, labels, datatype } = tensor
-  if (labels !== undefined) return label(labels)
-  if (form === "utf8") return text
-  return form === "scalar" && datatype !== "BYTES" ? scalar(datatype) : undefined
+  const codec =
+    labels !== undefined
+      ? label(labels)
+      : form === "utf8"
+        ? text
+        : form === "scalar" && datatype !== "BYTES"
+          ? scalar(datatype)
+          : undefined
+  return codec === undefined || ast.checks === undefined ? codec : checked(codec, Schema.is(field))
 }
+
+/** Leaves values that the checks refuse to the Schema, which says why. */
+const checked = (codec: ElementCodec, accepts: (value: unknown) => boolean): ElementCodec => ({
+  encode: (value) => (accepts(value) ? codec.encode(value) : undefined),
+  decode: (tensor) => {
+    const value = codec.decode(tensor)
+    return value !== undefined && accepts(value) ? value : undefined
+  },
+})
 
 /** The shape of all tensors here. */
 const shape = [1] as const
@@ -32,31 +49,55 @@ const isOne = ({ shape }: TypedTensor): boolean => shape.length === 1 && shape[0
 /** Characters up to which a loop is faster than a TextEncoder or a TextDecoder. */
 const shortText = 32
 
+const encoder = new TextEncoder()
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
 /** BYTES [1] as a text. */
 const text: ElementCodec = {
   encode: (value) => {
-    if (typeof value !== "string" || value.length > shortText) return undefined
-    const bytes = SmallMemory.allocate(4 + value.length)
-    bytes[0] = value.length
-    for (let index = 0; index < value.length; index++) {
-      const code = value.charCodeAt(index)
-      if (code >= 0x80) return undefined
-      bytes[4 + index] = code
-    }
-    return new TypedTensor("BYTES", shape, bytes)
+    if (typeof value !== "string") return undefined
+    return (value.length > shortText ? undefined : shortAscii(value)) ?? longText(value)
   },
   decode: (tensor) => {
     const { datatype, bytes } = tensor
-    if (datatype !== "BYTES" || !isOne(tensor) || bytes.length > 4 + shortText) return undefined
-    if (bytes[0] !== bytes.length - 4 || bytes[1] !== 0 || bytes[2] !== 0 || bytes[3] !== 0) return undefined
+    if (datatype !== "BYTES" || !isOne(tensor) || elementLength(bytes, 0) !== bytes.length - 4) return undefined
+    if (bytes.length > 4 + shortText) return decoded(bytes)
     let text = ""
     for (let index = 4; index < bytes.length; index++) {
       const byte = bytes[index] ?? 0
-      if (byte >= 0x80) return undefined
+      if (byte >= 0x80) return decoded(bytes)
       text += String.fromCharCode(byte)
     }
     return text
   },
+}
+
+const shortAscii = (value: string): TypedTensor | undefined => {
+  const bytes = SmallMemory.allocate(4 + value.length)
+  bytes[0] = value.length
+  for (let index = 0; index < value.length; index++) {
+    const code = value.charCodeAt(index)
+    if (code >= 0x80) return undefined
+    bytes[4 + index] = code
+  }
+  return new TypedTensor("BYTES", shape, bytes)
+}
+
+const longText = (value: string): TypedTensor | undefined => {
+  if (!value.isWellFormed()) return undefined
+  const content = encoder.encode(value)
+  const bytes = SmallMemory.allocate(4 + content.length)
+  for (let index = 0; index < 4; index++) bytes[index] = content.length >>> (8 * index)
+  bytes.set(content, 4)
+  return new TypedTensor("BYTES", shape, bytes)
+}
+
+const decoded = (bytes: Uint8Array): string | undefined => {
+  try {
+    return decoder.decode(bytes.subarray(4))
+  } catch {
+    return undefined
+  }
 }
 
 /** One number of this datatype, or a boolean; undefined for FP16, for which not every Node has typed arrays. */

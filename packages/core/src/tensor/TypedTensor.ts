@@ -85,12 +85,11 @@ export const sizeProblem = (tensor: TypedTensor): string | undefined => {
       : `expected ${count * width} bytes for ${datatype}[${shape}], got ${length}`
   }
   const { bytes } = tensor
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let elements = 0
   let offset = 0
   while (offset < bytes.length) {
     const left = bytes.length - offset - 4
-    const length = left < 0 ? 0 : view.getUint32(offset, true)
+    const length = left < 0 ? 0 : elementLength(bytes, offset)
     if (left < length) {
       return `element ${elements} needs ${left < 0 ? 4 : length} bytes, but ${left < 0 ? left + 4 : left} are left`
     }
@@ -187,19 +186,24 @@ export const encodeElements = (data: ReadonlyArray<Uint8Array>): Uint8Array => {
   return bytes
 }
 
+/** The number of bytes in the element of BYTES whose length is at this offset. */
+export const elementLength = (bytes: Uint8Array, offset: number): number => {
+  let length = 0
+  for (let index = 3; index >= 0; index--) length = (length << 8) | (bytes[offset + index] ?? 0)
+  return length >>> 0
+}
+
 /** The offset after `count` length-prefixed elements. The bytes must contain that many; this was checked on arrival. */
 const skipElements = (bytes: Uint8Array, from: number, count: number): number => {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let offset = from
-  for (let index = 0; index < count; index++) offset += 4 + view.getUint32(offset, true)
+  for (let index = 0; index < count; index++) offset += 4 + elementLength(bytes, offset)
   return offset
 }
 
 const decodeElements = (bytes: Uint8Array): ReadonlyArray<Uint8Array> => {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const data: Array<Uint8Array> = []
   for (let offset = 0; offset < bytes.length;) {
-    const end = offset + 4 + view.getUint32(offset, true)
+    const end = offset + 4 + elementLength(bytes, offset)
     data.push(bytes.subarray(offset + 4, end))
     offset = end
   }

@@ -7,7 +7,7 @@ import type { JsonDataType } from "./JsonDataType.ts"
 import { longest as longestSingle, writeSingles } from "./JsonFloats.ts"
 import { type NumberKernel, numberKernel, worthwhile } from "./NumberKernel.ts"
 import * as SmallMemory from "../../tensor/SmallMemory.ts"
-import { elementCount } from "../../tensor/TypedTensor.ts"
+import { elementCount, elementLength } from "../../tensor/TypedTensor.ts"
 import type { WireTensor } from "../../wire/WireRequest.ts"
 
 const encoder = new TextEncoder()
@@ -95,8 +95,8 @@ export class JsonWriter {
       this.#singles(bytes, count)
       return undefined
     }
+    if (datatype === "BYTES") return this.#strings(name, bytes)
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    if (datatype === "BYTES") return this.#strings(name, view)
     for (let index = 0; index < count; index++) {
       this.#reserve(longestNumber)
       if (index > 0) this.#bytes[this.#length++] = 0x2c
@@ -217,21 +217,39 @@ export class JsonWriter {
     } else this.ascii(float(new DataView(bytes.buffer, bytes.byteOffset).getFloat64(0, true)))
   }
 
-  #strings(name: string, view: DataView): string | undefined {
+  #strings(name: string, bytes: Uint8Array): string | undefined {
     let element = 0
-    for (let offset = 0; offset < view.byteLength; element++) {
-      const length = view.getUint32(offset, true)
-      const content = new Uint8Array(view.buffer, view.byteOffset + offset + 4, length)
+    for (let offset = 0; offset < bytes.length; element++) {
+      const content = offset + 4
+      const end = content + elementLength(bytes, offset)
       if (element > 0) this.ascii(",")
-      try {
-        this.string(strict.decode(content))
-      } catch {
-        const advice = `Please use the binary data format for output ${name}`
-        return `element ${element} of output '${name}' is not UTF-8 text and cannot be sent as JSON. ${advice}`
+      if (!this.#plain(bytes, content, end)) {
+        try {
+          this.string(strict.decode(bytes.subarray(content, end)))
+        } catch {
+          const advice = `Please use the binary data format for output ${name}`
+          return `element ${element} of output '${name}' is not UTF-8 text and cannot be sent as JSON. ${advice}`
+        }
       }
-      offset += 4 + length
+      offset = end
     }
     return undefined
+  }
+
+  /** Writes a text of one byte per character that needs no escapes. Returns false, having written nothing, for others. */
+  #plain(bytes: Uint8Array, start: number, end: number): boolean {
+    this.#reserve(end - start + 2)
+    const target = this.#bytes
+    let offset = this.#length
+    target[offset++] = quote
+    for (let index = start; index < end; index++) {
+      const byte = bytes[index] ?? 0
+      if (byte < 0x20 || byte > 0x7e || byte === quote || byte === backslash) return false
+      target[offset++] = byte
+    }
+    target[offset++] = quote
+    this.#length = offset
+    return true
   }
 
   #reserve(length: number, spare = this.#length + length): void {
