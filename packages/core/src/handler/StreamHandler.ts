@@ -12,6 +12,7 @@ import { type InferenceError, InvalidRequest } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
 import type { FirstMistake, Sequenced } from "./HandledSequence.ts"
 import * as Handler from "./Handler.ts"
+import * as Iteration from "./Iteration.ts"
 import type { GivenOptions } from "../model/GivenOptions.ts"
 import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "../request/Request.ts"
 import { fromEffect, type Instance } from "../instance/Instance.ts"
@@ -207,15 +208,8 @@ export const streamed = <
     return Effect.suspend(() => {
       const decoded = form.decode(request)
       if (Result.isFailure(decoded)) return Effect.fail(decoded.failure)
-      return responses(handler, decoded.success, scope).pipe(
-        Stream.runForEachArray((responses) => {
-          const [response] = responses
-          const emitOne = (response: A) => emit(request, response, scope.responseParameters())
-          // Most arrays have one response, which needs no loop.
-          return responses.length === 1 ? emitOne(response) : Effect.forEach(responses, emitOne, { discard: true })
-        }),
-        Effect.map(() => form.sequences?.last(request) ?? last),
-      )
+      const emitOne = (response: A) => emit(request, response, scope.responseParameters())
+      return Effect.map(forEach(handler, decoded.success, scope, emitOne), () => form.sequences?.last(request) ?? last)
     }).pipe(
       Effect.onError(() => Effect.sync(() => scope.cancel())),
       Effect.updateContext((context: Context.Context<Exclude<R, RequestContext>>) => scope.context<R>(context)),
@@ -242,27 +236,43 @@ export const streamed = <
   )
 }
 
+/** Calls the handler, and takes its responses one by one. Exceptions become failures. */
+const forEach = <I, A, E, E2, R, P extends Declared>(
+  handler: (sample: I, request: HandledRequest<P>) => Responses<A, E, R>,
+  sample: I,
+  request: HandledRequest<P>,
+  emit: (response: A) => Effect.Effect<void, E2>,
+): Effect.Effect<void, E | E2 | ThrownError, R> => {
+  const returned = called(handler, sample, request)
+  if (Result.isFailure(returned)) return Effect.fail(returned.failure)
+  const responses = returned.success
+  if (!Stream.isStream(responses)) return Iteration.forEach(responses, emit, thrown)
+  return Stream.runForEachArray(responses, (several) =>
+    // Most arrays have one response, which needs no loop.
+    several.length === 1 ? emit(several[0]) : Effect.forEach(several, emit, { discard: true }),
+  )
+}
+
 /** The handler's responses as a stream, pulled one by one. Exceptions become failures. */
 export const responses = <I, A, E, R, P extends Declared>(
   handler: (sample: I, request: HandledRequest<P>) => Responses<A, E, R>,
   sample: I,
   request: HandledRequest<P>,
 ): Stream.Stream<A, E | ThrownError, R> => {
-  try {
-    const returned = handler(sample, request)
-    if (Stream.isStream(returned)) return returned
-    return Stream.fromAsyncIterable(
-      Symbol.asyncIterator in returned ? returned : asynchronous(returned),
-      (error) => new ThrownError(error),
-    )
-  } catch (error) {
-    return Stream.fail(new ThrownError(error))
-  }
+  const returned = called(handler, sample, request)
+  if (Result.isFailure(returned)) return Stream.fail(returned.failure)
+  const responses = returned.success
+  if (Stream.isStream(responses)) return responses
+  return Stream.fromAsyncIterable(Iteration.asynchronous(responses), thrown)
 }
 
-const asynchronous = async function* <A>(iterable: Iterable<A>) {
-  yield* iterable
-}
+const called = <I, A, E, R, P extends Declared>(
+  handler: (sample: I, request: HandledRequest<P>) => Responses<A, E, R>,
+  sample: I,
+  request: HandledRequest<P>,
+): Result.Result<Responses<A, E, R>, ThrownError> => Result.try({ try: () => handler(sample, request), catch: thrown })
+
+const thrown = (error: unknown) => new ThrownError(error)
 
 /** Says that there are no more. */
 export const last: Response = { outputs: [], parameters: noParameters }

@@ -2,7 +2,7 @@
  * Lets responses of a request wait for their reader outside of the batch that makes them: a slow reader delays no other
  * request. A request ends once its reader has all of its responses.
  */
-import { Effect, Exit, type Fiber, Result } from "effect"
+import { type Effect, Exit, type Fiber, Result } from "effect"
 import { type InferenceError, QueueFull } from "../error/InferenceError.ts"
 import type { Cancel, Emit, Reply, Response } from "../request/Request.ts"
 import type { Stage } from "../scheduler/SubmitPipeline.ts"
@@ -43,15 +43,14 @@ class Emission {
   }
 
   /** Completes at once. Fails if the reader is too slow. */
-  readonly emit: Emit = (response, isLast) =>
-    Effect.suspend(() => {
-      if (this.#waiting.length >= limit) {
-        return Effect.fail(new QueueFull({ message: `${limit} responses wait for their reader` }))
-      }
-      this.#waiting.push({ response, isLast })
-      this.#next()
-      return Effect.void
-    })
+  readonly emit: Emit = (response, isLast) => {
+    if (this.#waiting.length >= limit) {
+      return Exit.fail(new QueueFull({ message: `${limit} responses wait for their reader` }))
+    }
+    this.#waiting.push({ response, isLast })
+    this.#next()
+    return Exit.void
+  }
 
   /** The request has ended; its reply follows the responses. */
   end(outcome: Result.Result<Response, InferenceError>): void {
@@ -73,13 +72,20 @@ class Emission {
         if (this.#outcome !== undefined) this.#settle(this.#outcome)
         return
       }
-      const fiber = this.#fork(this.#emit(first.response, first.isLast))
-      const exit = fiber.pollUnsafe()
-      if (exit === undefined) {
-        this.#emitting = fiber
-        fiber.addObserver((exit) => this.#emitted(exit))
-      } else if (Exit.isFailure(exit)) return this.#failed(exit)
+      const exit = this.#begin(this.#emit(first.response, first.isLast))
+      if (exit !== undefined && Exit.isFailure(exit)) return this.#failed(exit)
     }
+  }
+
+  /** Emits on a separate fiber, unless it is done already; undefined while it goes on. */
+  #begin(emitted: Effect.Effect<void, InferenceError>): Exit.Exit<void, InferenceError> | undefined {
+    if (Exit.isExit(emitted) && Exit.isSuccess(emitted)) return Exit.void
+    const fiber = this.#fork(emitted)
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return exit
+    this.#emitting = fiber
+    fiber.addObserver((exit) => this.#emitted(exit))
+    return undefined
   }
 
   #emitted(exit: Exit.Exit<void, InferenceError>): void {

@@ -10,22 +10,20 @@ export type ResponseProgress = Pick<QueuedRequest, "done" | "queuedAt" | "respon
 
 export const counted =
   (emit: Emit, queued: () => ResponseProgress, statistics: ModelStatistics, nanos: () => number): Emit =>
-  (response, isLast) =>
-    Effect.suspend(() => {
-      const progress = queued()
-      // The instance may not have noticed the end of the request yet.
-      if (hasEnded(progress)) return Exit.void
-      const now = nanos()
-      const took = now - progress.respondedAt
-      if (progress.responses === 0) statistics.firstResponse(now - progress.queuedAt)
-      // Counted after `emit`: a response that could not be sent, or that its caller did not wait for, ended the
-      // request.
-      const emitted = emit(response, isLast)
-      const isError = response.error !== undefined
-      if (!Exit.isExit(emitted)) return Effect.map(emitted, () => count(progress, statistics, took, nanos(), isError))
-      if (Exit.isSuccess(emitted)) count(progress, statistics, took, now, isError)
-      return emitted
-    })
+  (response, isLast) => {
+    const progress = queued()
+    // The instance may not have noticed the end of the request yet.
+    if (hasEnded(progress)) return Exit.void
+    const now = nanos()
+    const took = now - progress.respondedAt
+    if (progress.responses === 0) statistics.firstResponse(now - progress.queuedAt)
+    // Counted after `emit`: a response that could not be sent, or that its caller did not wait for, ended the request.
+    const emitted = emit(response, isLast)
+    const isError = response.error !== undefined
+    if (!Exit.isExit(emitted)) return Effect.map(emitted, () => count(progress, statistics, took, nanos(), isError))
+    if (Exit.isSuccess(emitted)) count(progress, statistics, took, now, isError)
+    return emitted
+  }
 
 const count = (
   progress: ResponseProgress,

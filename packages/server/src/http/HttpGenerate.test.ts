@@ -332,6 +332,28 @@ describe("generate_stream", () => {
     }),
   )
 
+  it.live("C31: the events of one turn are one chunk", () =>
+    Effect.gen(function* () {
+      const server = yield* harness()
+      const text = yield* Effect.callback<string>((resume) => {
+        let received = ""
+        const socket = connect(server.port, "127.0.0.1", () =>
+          socket.write(
+            "POST /v2/models/words/generate_stream HTTP/1.1\r\nhost: x\r\nconnection: close\r\n" +
+              'content-length: 16\r\n\r\n{"TEXT":"a b c"}',
+          ),
+        )
+        socket.on("data", (data: Buffer) => (received += data.toString()))
+        socket.on("close", () => resume(Effect.succeed(received)))
+      })
+      const body = event("a", 0) + event("b", 1) + event("c", 2)
+      assert.strictEqual(
+        text.split("\r\n\r\n").slice(1).join("\r\n\r\n"),
+        `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+      )
+    }),
+  )
+
   it.live("C31: a failure as the first response has its status, a later one is an event", () =>
     Effect.gen(function* () {
       const server = yield* harness()

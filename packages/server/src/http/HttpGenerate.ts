@@ -8,7 +8,7 @@
  *     └──────────┴────────┴──────────┴─ refused, before the model had it: {"error": …} with its status
  *                                        a connection that closes cancels the request
  */
-import { Effect, Result } from "effect"
+import { Effect, Exit, Result } from "effect"
 import { headersOf } from "@nereid/core/internal/wire/ErrorHeaders"
 import { statusOf } from "@nereid/core/internal/wire/ErrorStatus"
 import { type InferenceError, InvalidRequest, Unsupported } from "@nereid/core/Errors"
@@ -21,6 +21,7 @@ import type { InferenceReceiver } from "../dispatch/InferenceDispatch.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import { isClosed, type IncomingRequest } from "../port/HttpExchange.ts"
 import * as HalfClosed from "../port/HalfClosed.ts"
+import { EventStream } from "./EventStream.ts"
 import * as HeldResponse from "./HeldResponse.ts"
 import { collect } from "./HttpBody.ts"
 import { addTiming, deadline, preparation, type HttpCall, type InferOptions, timing } from "./HttpCall.ts"
@@ -64,10 +65,11 @@ export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions
 export const generateStream = (gateway: Gateway, call: HttpCall, options: InferOptions, codec = flat): void =>
   handle(gateway, call, options, codec, (): ResponseWriter => {
     const { request, response } = call
+    const events = new EventStream(response)
     HalfClosed.probeWith(response, () => response.write(comment))
-    const failureEvent = ({ message }: InferenceError) => event(Buffer.from(JSON.stringify({ error: message })))
     const begin = (error: InferenceError) =>
       response.writeHead(statusOf(error).http, { ...eventStream, ...failureHeaders(error) })
+    const writeFailure = ({ message }: InferenceError) => events.write(Buffer.from(JSON.stringify({ error: message })))
     const fail = (error: InferenceError, isSubmitted: boolean) => {
       if (!response.headersSent) {
         if (!isSubmitted) return sendError(response, error)
@@ -76,7 +78,8 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
         // Headers were sent already, so the error goes into trailers.
         response.addTrailers(headersOf(error))
       }
-      response.end(failureEvent(error))
+      writeFailure(error)
+      events.end()
     }
     return {
       write: (next) => {
@@ -86,16 +89,16 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
           return false
         }
         if (!response.headersSent) response.writeHead(200, eventStream)
-        return response.write(event(document.success))
+        return events.write(document.success)
       },
       writeError: (error) => {
         if (!response.headersSent) begin(error)
-        return response.write(failureEvent(error))
+        return writeFailure(error)
       },
       fail,
       finish: () => {
         if (!response.headersSent) response.writeHead(200, eventStream)
-        response.end()
+        events.end()
       },
     }
   })
@@ -132,23 +135,24 @@ const handle = (
     const writer = makeWriter()
     const timed = timing(call)
     let isSubmitted = false
-    /** Writes, and completes once the client can take more. */
-    const written = (write: () => boolean): Effect.Effect<void> =>
-      Effect.callback((resume) => {
-        let hasRoom = false
-        guard(() => {
-          hasRoom = response.writableEnded ? false : write()
-        })
-        if (hasRoom || isClosed(response)) return resume(Effect.void)
-        // "close" cancels the request, and interrupts this.
-        const stopWaiting = () => void response.off("drain", proceed).off("close", proceed)
-        const proceed = () => {
-          stopWaiting()
-          resume(Effect.void)
-        }
-        response.on("drain", proceed).on("close", proceed)
-        return Effect.sync(stopWaiting)
+    const hasRoom = Effect.callback<void>((resume) => {
+      // "close" cancels the request, and interrupts this.
+      const stopWaiting = () => void response.off("drain", proceed).off("close", proceed)
+      const proceed = () => {
+        stopWaiting()
+        resume(Effect.void)
+      }
+      response.on("drain", proceed).on("close", proceed)
+      return Effect.sync(stopWaiting)
+    })
+    /** Writes at once, and completes once the client can take more. */
+    const written = (write: () => boolean): Effect.Effect<void> => {
+      let takesMore = false
+      guard(() => {
+        takesMore = response.writableEnded ? false : write()
       })
+      return takesMore || isClosed(response) ? Exit.void : hasRoom
+    }
     const { writeError } = writer
     const receiver: InferenceReceiver = {
       emit: (next) => written(() => writer.write(next)),
@@ -183,11 +187,6 @@ const takesTrailers = ({ headers }: IncomingRequest): boolean =>
     .replaceAll(/"(?:[^"\\]|\\.)*"/g, "")
     .split(",")
     .some((coding) => coding.trim().toLowerCase() === "trailers")
-
-const event = (document: Uint8Array): Uint8Array => Buffer.concat([eventStart, document, eventEnd])
-
-const eventStart = Buffer.from("data: ")
-const eventEnd = Buffer.from("\n\n")
 
 /** An event without content, which clients ignore. */
 const comment = Buffer.from(":\n\n")

@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import { InvalidRequest } from "../../error/InferenceError.ts"
-import type { Parameters } from "../../request/Request.ts"
+import { noParameters } from "../../request/Request.ts"
 import { JsonWriter } from "../json/JsonWriter.ts"
 import { elementCount } from "../../tensor/TypedTensor.ts"
 import type { WireResponse } from "../../wire/WireRequest.ts"
@@ -15,8 +15,8 @@ import type { WireResponse } from "../../wire/WireRequest.ts"
  * a parameter. Fails if an output has no JSON form.
  */
 export const encodeGenerated = (response: WireResponse): Result.Result<Uint8Array, InvalidRequest> => {
-  const { id, modelName, modelVersion, outputs } = response
-  const taken = new Set(outputs.map(({ name }) => name))
+  const { id, modelName, modelVersion, outputs, parameters } = response
+  const isOutput = (name: string) => outputs.some((output) => output.name === name)
   const writer = new JsonWriter()
   let before = "{"
   const key = (name: string) => {
@@ -25,15 +25,14 @@ export const encodeGenerated = (response: WireResponse): Result.Result<Uint8Arra
     writer.string(name)
     writer.ascii(":")
   }
-  const scalars = (values: Parameters) => {
-    for (const [name, value] of Object.entries(values)) {
-      if (taken.has(name)) continue
-      taken.add(name)
-      key(name)
-      writer.scalar(value)
-    }
+  const ofProtocol = (name: string, value: string) => {
+    if (isOutput(name)) return
+    key(name)
+    writer.string(value)
   }
-  scalars({ ...(id === "" ? {} : { id }), model_name: modelName, model_version: modelVersion })
+  if (id !== "") ofProtocol("id", id)
+  ofProtocol("model_name", modelName)
+  ofProtocol("model_version", modelVersion)
   for (const tensor of outputs) {
     key(tensor.name)
     const isArray = elementCount(tensor.shape) !== 1
@@ -42,7 +41,13 @@ export const encodeGenerated = (response: WireResponse): Result.Result<Uint8Arra
     if (problem !== undefined) return Result.fail(new InvalidRequest({ message: problem }))
     if (isArray) writer.ascii("]")
   }
-  scalars(response.parameters)
+  if (parameters !== noParameters) {
+    for (const [name, value] of Object.entries(parameters)) {
+      if (isOutput(name) || name === "model_name" || name === "model_version" || (name === "id" && id !== "")) continue
+      key(name)
+      writer.scalar(value)
+    }
+  }
   writer.ascii("}")
   return Result.succeed(writer.written())
 }
