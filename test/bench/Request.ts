@@ -129,4 +129,18 @@ export const json = (model: ModelName): Request => ({
   ),
 })
 
+/** A stream of `count` tokens as server-sent events. */
+export const events = (count: number): Request => ({
+  path: "/v2/models/tokens/generate_stream",
+  headers: { "content-type": "application/json" },
+  body: Buffer.from(JSON.stringify({ COUNT: count })),
+})
+
+/** A text for the pipeline of examples/sentiment. */
+export const text = (text: string): Request => ({
+  path: "/v2/models/sentiment/infer",
+  headers: { "content-type": "application/json" },
+  body: Buffer.from(JSON.stringify({ inputs: [{ name: "TEXT", datatype: "BYTES", shape: [1, 1], data: [text] }] })),
+})
+
 const httpPath = (model: ModelName): string => `/v2/models/${model}/infer`

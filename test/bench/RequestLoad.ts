@@ -11,6 +11,8 @@ import * as Request from "./Request.ts"
 export interface RequestLoad {
   readonly protocol: "unary" | "stream" | "HTTP"
   readonly request: Request.Request
+  /** Sent in turns with it, over HTTP; their replies may have any length. Default: none. */
+  readonly others?: ReadonlyArray<Request.Request>
   readonly concurrency: number
   readonly connections: number
 }
@@ -33,9 +35,14 @@ export const stream = (model: Request.ModelName, concurrency: number): RequestLo
   connections: shared(concurrency),
 })
 
-export const http = (request: Request.Request, concurrency: number): RequestLoad => ({
+export const http = (
+  request: Request.Request,
+  concurrency: number,
+  others: ReadonlyArray<Request.Request> = [],
+): RequestLoad => ({
   protocol: "HTTP",
   request,
+  others,
   concurrency,
   connections: concurrency,
 })
@@ -45,13 +52,20 @@ export const replyLength = async ({ ports }: Child, { protocol, request }: Reque
   (protocol === "HTTP" ? await NodeRequest.http(ports.http, request) : await NodeRequest.grpc(ports.grpc, request))
     .length
 
-export const target = ({ ports }: Child, { protocol, request }: RequestLoad, replyLength: number): Target => {
+export const target = (
+  { ports }: Child,
+  { protocol, request, others = [] }: RequestLoad,
+  replyLength: number,
+): Target => {
   const host = "127.0.0.1"
-  const { path, headers, body } = request
+  const { path, body } = request
   if (protocol === "HTTP") {
-    return HttpInfer.target({ host, port: ports.http }, [
-      { request: { method: "POST", path, headers, body }, replyLength },
-    ])
+    const length = others.length === 0 ? replyLength : undefined
+    const posted = (posted: Request.Request) => ({
+      request: { method: "POST" as const, ...posted },
+      replyLength: length,
+    })
+    return HttpInfer.target({ host, port: ports.http }, [posted(request), ...others.map(posted)])
   }
   const address = { host, port: ports.grpc }
   if (protocol === "unary") return GrpcUnary.target(address, { path, requests: [{ message: body, replyLength }] })

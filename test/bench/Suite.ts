@@ -14,7 +14,17 @@ import * as Side from "./Side.ts"
 import * as Waiting from "./Waiting.ts"
 
 /** Modules that run as a child process. */
-export type Program = "server" | "echo" | "json" | "grpc-js" | "session" | "fixed-replies" | "client" | "raw-client"
+export type Program =
+  | "server"
+  | "echo"
+  | "json"
+  | "events"
+  | "pipeline"
+  | "grpc-js"
+  | "session"
+  | "fixed-replies"
+  | "client"
+  | "raw-client"
 
 /** The environment of a case. */
 export interface Bench {
@@ -262,6 +272,40 @@ const waiting = (delay: Delay): Case => ({
   },
 })
 
+/** Tokens of a stream. */
+const streamed = 100
+
+const httpStream = served(
+  "http-stream",
+  `streams of ${streamed} tokens as server-sent events, 64 connections`,
+  "node:http, one write for each token",
+  "–",
+  RequestLoad.http(Request.events(streamed), 64),
+  handler("events"),
+  rate(),
+)
+
+/** Texts of several lengths. */
+const texts = [
+  "a moving and important film .",
+  "it never fails to engage us , and it never asks us to believe more than its characters do .",
+  "too slow",
+  "the acting , costumes , music , cinematography and sound are all astounding given the production 's austere locales .",
+].map(Request.text)
+
+const [text = Request.text(""), ...otherTexts] = texts
+
+const pipeline = (callers: number, min?: number) =>
+  served(
+    `pipeline-${callers}`,
+    `a text through three models of examples/sentiment, HTTP JSON, ${callers} ${callers === 1 ? "connection" : "connections"}`,
+    "node:http, the same tokenizer, one run of onnxruntime-node for each text",
+    min === undefined ? "–" : `≥ ${min}`,
+    RequestLoad.http(text, callers, otherTexts),
+    handler("pipeline"),
+    rate(min),
+  )
+
 const noTarget = "–"
 const bareHttp = "bare node:http that reads and writes as many bytes"
 const bareHttp2 = "bare node:http2 that answers as many bytes"
@@ -357,6 +401,8 @@ export const cases: ReadonlyArray<Case> = [
     handler("json"),
     rate(1.8),
   ),
+  httpStream,
+  pipeline(64, 1.3),
   digits("digits", "digits over gRPC, 64 in flight, one instance", "server"),
   digits("digits-cores", "the same, both sides on all cores, the load on one of them", "both"),
   served(
@@ -401,6 +447,8 @@ export const cases: ReadonlyArray<Case> = [
     echo,
     delay(),
   ),
+  pipeline(1),
+  pipeline(16),
   served(
     "digits-latency",
     "added latency, gRPC unary digits, 1 in flight, p50, the network included",

@@ -1,6 +1,7 @@
 /** Models with hardly any computation, to measure the rest: large tensors, queued requests and sequences. */
 import { Model, Tensor } from "@nereid/core"
 import { Effect, Layer } from "effect"
+import { tokens } from "./Tokens.ts"
 
 const picture = Tensor.FP32(3, 224, 224)
 
@@ -72,12 +73,31 @@ const AddSubSequenceLive = Model.sequenceBatch(AddSubSequence, ({ INPUT0, INPUT1
   return { outputs: { OUTPUT0, OUTPUT1 }, state: { LAST: OUTPUT0 } }
 })
 
-export const models = [Glance, Mirror, Held, AddSubSequence, waiting0.model, waiting2.model, waiting5.model] as const
+/** Streams as many tokens as its request asks for. */
+class Tokens extends Model.Service<Tokens>()("tokens", {
+  inputs: { COUNT: Tensor.scalar("INT32") },
+  outputs: { TOKEN: Tensor.utf8() },
+  maxBatchSize: 64,
+}) {}
+
+const TokensLive = Model.stream(Tokens, ({ COUNT }) => tokens(COUNT))
+
+export const models = [
+  Glance,
+  Mirror,
+  Held,
+  AddSubSequence,
+  Tokens,
+  waiting0.model,
+  waiting2.model,
+  waiting5.model,
+] as const
 export const live = Layer.mergeAll(
   GlanceLive,
   MirrorLive,
   HeldLive,
   AddSubSequenceLive,
+  TokensLive,
   waiting0.live,
   waiting2.live,
   waiting5.live,

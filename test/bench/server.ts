@@ -6,6 +6,7 @@ import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
 import { AddSub, AddSubLive, Digits, DigitsLive } from "../../examples/models.ts"
+import { Sentiment, SentimentLive } from "../../examples/sentiment/server.ts"
 import { live, models } from "./models.ts"
 import { report } from "./Reporter.ts"
 
@@ -20,8 +21,8 @@ const reported = Layer.effectDiscard(
 )
 
 reported.pipe(
-  Layer.provide(Server.layer([AddSub, Digits, ...models], options)),
-  Layer.provide([AddSubLive, DigitsLive, live]),
+  Layer.provide(Server.layer([AddSub, Digits, Sentiment, ...models], options)),
+  Layer.provide([AddSubLive, DigitsLive, SentimentLive, live]),
   Layer.launch,
   NodeRuntime.runMain({ teardown: Server.teardown }),
 )
