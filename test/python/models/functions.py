@@ -84,6 +84,15 @@ def same(x):
     return x
 
 
+kept = []
+
+
+def keep(x):
+    """Keeps every input, and returns the first one."""
+    kept.append(x)
+    return kept[0]
+
+
 async def same_later(x):
     await asyncio.sleep(0.001)
     return x

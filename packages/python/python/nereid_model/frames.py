@@ -1,6 +1,9 @@
 """Frames of both sockets: a head of 16 bytes, a JSON header and a body of raw bytes. NumPy is not needed here.
 
-    u32 header length | u32 kind | u64 body length | header (UTF-8 JSON object) | body
+    u32 header length | u8 kind | u24 released | u64 body length | header (UTF-8 JSON object) | body
+
+With the highest bit of the kind, the body is not in the frame but in shared memory (shared_bodies.py): the upper half of
+the body length is its offset there. `released` is for that memory, and 0 without.
 """
 
 from __future__ import annotations
@@ -10,15 +13,20 @@ import json
 import socket
 import threading
 from struct import Struct
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence
+
+if TYPE_CHECKING:
+    from .shared_bodies import SharedBodies
 
 _HEAD = Struct("<IIQ")
 HEAD_BYTES = _HEAD.size
 HEADER_LIMIT = 16 * 1024 * 1024
 BODY_LIMIT = 1 << 40
 ALIGNMENT = 16
+RELEASED_MASK = 0xFFFFFF
 PADDING = tuple(bytes(count) for count in range(ALIGNMENT))
 
+_IN_SHARED = 0x80
 # The first read of a frame takes its head, its header and a little of its body; the rest goes straight to its buffer.
 _STAGING = 8 * 1024
 _PIECES_AT_ONCE = 512
@@ -53,6 +61,7 @@ class Kind(enum.IntEnum):
     CANCEL = 12
     STOP = 13
     REPLY = 14
+    SHARED = 15
     LOG_LEVEL = 17
     DUMP_STACKS = 18
     LISTENING = 29
@@ -83,11 +92,17 @@ class Frame(NamedTuple):
 class FrameSocket:
     """A stream socket that carries frames; any thread may send, one at a time receives."""
 
-    __slots__ = ("_allocate", "_end", "_sending", "_socket", "_staging", "_start")
+    __slots__ = ("_allocate", "_end", "_sending", "_shared", "_socket", "_staging", "_start")
 
-    def __init__(self, stream: socket.socket, allocate: Callable[[int], Any] = bytearray) -> None:
+    def __init__(
+        self,
+        stream: socket.socket,
+        allocate: Callable[[int], Any] = bytearray,
+        shared: Optional[SharedBodies] = None,
+    ) -> None:
         self._socket = stream
         self._allocate = allocate
+        self._shared = shared
         self._sending = threading.Lock()
         self._staging = memoryview(bytearray(_STAGING))
         self._start = 0
@@ -105,8 +120,15 @@ class FrameSocket:
         text = _encode(header).encode("ascii")
         if len(text) > HEADER_LIMIT:
             raise ValueError(f"a header of {len(text)} bytes is longer than the limit of {HEADER_LIMIT}")
-        head = _HEAD.pack(len(text), kind, body_bytes) + text
+        shared = self._shared
         with self._sending:
+            if shared is not None:
+                offset = shared.write(pieces, body_bytes)
+                kind |= shared.released << 8
+                if offset is not None:
+                    self._socket.sendall(_HEAD.pack(len(text), kind | _IN_SHARED, offset << 32 | body_bytes) + text)
+                    return
+            head = _HEAD.pack(len(text), kind, body_bytes) + text
             if body_bytes == 0:
                 self._socket.sendall(head)
             elif body_bytes <= _COPIED:
@@ -121,12 +143,22 @@ class FrameSocket:
         header_bytes, kind, body_bytes = _HEAD.unpack_from(self._staging, self._start)
         if header_bytes > HEADER_LIMIT:
             raise ProtocolError(f"a header of {header_bytes} bytes is longer than the limit of {HEADER_LIMIT}")
-        if body_bytes > BODY_LIMIT:
+        released = kind >> 8
+        is_shared = kind & _IN_SHARED
+        kind &= 0x7F
+        shared = self._shared
+        if shared is not None:
+            shared.peer_released(released)
+        elif is_shared:
+            raise ProtocolError("a body is in shared memory, and there is none")
+        if body_bytes > BODY_LIMIT and not is_shared:
             raise ProtocolError(f"a body of {body_bytes} bytes is longer than the limit of {BODY_LIMIT}")
         self._start += HEAD_BYTES
         header = _parse_header(self._read_header(header_bytes))
         if body_bytes == 0:
             return Frame(kind, header, None)
+        if is_shared and shared is not None:
+            return Frame(kind, header, shared.view(body_bytes >> 32, body_bytes & 0xFFFFFFFF))
         try:
             body = self._allocate(body_bytes)
         except MemoryError:

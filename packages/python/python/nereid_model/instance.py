@@ -20,6 +20,7 @@ from .model_file import extend_path, import_api, import_model, model_class
 from .readiness import Readiness
 from .server_host import ServerHost
 from .serving import Executor, Serving, TritonExecutor, optional_method
+from .shared_bodies import SharedBodies
 from .start import Start
 
 _BUFFER_BYTES = 1024 * 1024
@@ -64,6 +65,8 @@ class Loading:
         handlers[Kind.REPLY] = self._host.reply
         handlers[Kind.LOG_LEVEL] = lambda frame: self._host.set_log_levels(frame.header)
         self._handlers = handlers
+        # Where the server finds the memory that it may share with this process.
+        self.memory: Optional[dict[str, Any]] = None
 
     def complete_config(self) -> dict[str, Any]:
         """Runs the model's auto_complete_config; fields of STARTED."""
@@ -83,10 +86,14 @@ class Loading:
         """Imports and initializes the model."""
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             data.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
+        shared = SharedBodies.make()
         serving = Serving(
-            self._start, self._host, FrameSocket(data, self._buffers.take), self._buffers, self._cleanup
+            self._start, self._host, FrameSocket(data, self._buffers.take, shared), self._buffers, self._cleanup
         )
         self._handle_requests(serving)
+        if shared is not None:
+            self.memory = shared.describe()
+            self._handlers[Kind.SHARED] = lambda _, shared=shared: shared.opened()
         ForkRelay(self._host, self._buffers, lambda: _reset_in_fork(serving)).install()
         module = self._import()
         make = self._make_function if self._start.mode == "function" else self._make_model

@@ -67,6 +67,8 @@ class ModelProcess:
                 assert data is not None, "START has no data socket"
                 self._serving, self._instances = loading.load(data)
                 fields = self._instances[0].describe()
+                if loading.memory is not None:
+                    fields["memory"] = loading.memory
             for frame in self._early:
                 self._handlers[frame.kind](frame)
         except BaseException as error:

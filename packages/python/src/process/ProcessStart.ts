@@ -93,6 +93,7 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
         const started = spawned
         if (started === undefined) return
         clearTimeout(timer)
+        started.share(header["memory"])
         const config = header["config"]
         resume(
           Effect.succeed({

@@ -15,7 +15,9 @@ import { fileURLToPath } from "node:url"
 import * as BodyPool from "../wire/BodyPool.ts"
 import type { FrameBody } from "../wire/FrameBody.ts"
 import { type Frame, FrameReader } from "../wire/FrameReader.ts"
+import * as FrameKind from "../wire/FrameKind.ts"
 import * as FrameWriter from "../wire/FrameWriter.ts"
+import { SharedBodies } from "../wire/SharedBodies.ts"
 import * as PrintedLines from "./PrintedLines.ts"
 
 export interface SpawnOptions {
@@ -46,6 +48,8 @@ export class SpawnedProcess {
   readonly #child: ChildProcess
   readonly #control: Duplex
   #data: Socket | undefined
+  #dataReader: FrameReader | undefined
+  #shared: SharedBodies | undefined
   #folder: string | undefined
   #isBroken = false
   #failure: string | undefined
@@ -110,6 +114,7 @@ export class SpawnedProcess {
       },
     })
     this.#data = socket
+    this.#dataReader = reader
     socket.on("error", () => {})
     socket.once("close", () => this.#break("its data socket was closed"))
     socket.once("connect", () => {
@@ -119,12 +124,20 @@ export class SpawnedProcess {
     socket.unref()
   }
 
+  /** Shares memory for large bodies of the data socket, if the process has some that can be opened. */
+  share(memory: unknown): void {
+    this.#shared = this.#isBroken ? undefined : SharedBodies.open(memory)
+    if (this.#shared === undefined) return
+    this.#dataReader?.share(this.#shared)
+    this.sendControl(FrameKind.SHARED, "{}")
+  }
+
   sendControl(kind: number, header: string, body?: FrameBody): void {
     FrameWriter.write(this.#control, kind, header, body)
   }
 
   sendData(kind: number, header: string, body?: FrameBody): void {
-    if (this.#data !== undefined) FrameWriter.write(this.#data, kind, header, body)
+    if (this.#data !== undefined) FrameWriter.write(this.#data, kind, header, body, this.#shared)
   }
 
   /** Keeps Node running until `unref`, as from the start. */
@@ -162,6 +175,7 @@ export class SpawnedProcess {
     this.#child.kill("SIGKILL")
     this.#data?.destroy()
     this.#control.destroy()
+    this.#shared?.close()
     this.#removeFolder()
     this.#events.onBroken(reason)
   }

@@ -11,6 +11,7 @@ export const CHECK_READY = 11
 export const CANCEL = 12
 export const STOP = 13
 export const REPLY = 14
+export const SHARED = 15
 export const LOG_LEVEL = 17
 export const DUMP_STACKS = 18
 

@@ -1,13 +1,17 @@
 /**
  * Splits the bytes of a socket into frames:
  *
- *   u32 header length │ u32 kind │ u64 body length │ header: JSON in UTF-8 │ body
+ *   u32 header length │ u8 kind │ u24 released │ u64 body length │ header: JSON in UTF-8 │ body
+ *
+ * With the highest bit of the kind, the body is in shared memory (SharedBodies.ts), and the upper half of its length is
+ * its offset there. `released` is for that memory, and 0 without.
  *
  * Small frames are read many at once into a staging buffer. Of a large one, the body is read directly into its own
  * memory, so the kernel's copy is the only one.
  */
 import * as SmallMemory from "@nereid/core/internal/tensor/SmallMemory"
 import { type BodyPool, minPooled, type PooledMemory } from "./BodyPool.ts"
+import type { SharedBodies } from "./SharedBodies.ts"
 
 export interface Frame {
   readonly kind: number
@@ -20,6 +24,10 @@ export interface Frame {
 }
 
 export const headLength = 16
+
+/** Bit of the kind of a frame whose body is in shared memory. */
+export const inShared = 0x80
+const kindMask = 0x7f
 
 /** More than the kernel keeps for a Unix socket by default: a medium frame is one read. */
 const stagingLength = 256 * 1024
@@ -35,6 +43,7 @@ const maxBodyLength = 2 ** 40
 export class FrameReader {
   readonly #onFrame: (frame: Frame) => void
   readonly #pool: BodyPool | undefined
+  #shared: SharedBodies | undefined
   #staging = Buffer.allocUnsafeSlow(stagingLength)
   #used = 0
   /** Set while a body is read into its own memory. */
@@ -45,6 +54,11 @@ export class FrameReader {
   constructor(onFrame: (frame: Frame) => void, pool?: BodyPool) {
     this.#onFrame = onFrame
     this.#pool = pool
+  }
+
+  /** Reads the bodies of later frames from this memory too. */
+  share(shared: SharedBodies): void {
+    this.#shared = shared
   }
 
   /** Memory for the next bytes of the socket; never empty. */
@@ -88,8 +102,12 @@ export class FrameReader {
     let offset = 0
     while (this.#used - offset >= headLength) {
       const headerLength = this.#staging.readUInt32LE(offset)
-      const kind = this.#staging.readUInt32LE(offset + 4)
-      const bodyLength = this.#staging.readUInt32LE(offset + 8) + this.#staging.readUInt32LE(offset + 12) * 2 ** 32
+      const word = this.#staging.readUInt32LE(offset + 4)
+      const kind = word & kindMask
+      const isShared = (word & inShared) !== 0
+      const low = this.#staging.readUInt32LE(offset + 8)
+      const high = this.#staging.readUInt32LE(offset + 12)
+      const bodyLength = isShared ? 0 : low + high * 2 ** 32
       if (headerLength > maxHeaderLength || bodyLength > maxBodyLength) {
         throw new Error(`a frame has a header of ${headerLength} bytes and a body of ${bodyLength} bytes`)
       }
@@ -99,6 +117,12 @@ export class FrameReader {
         return
       }
       const header = this.#staging.toString("utf8", offset + headLength, bodyAt)
+      this.#shared?.peerReleased(word >>> 8)
+      if (isShared) {
+        offset = bodyAt
+        this.#onFrame({ kind, header, ...this.#readShared(high, low) })
+        continue
+      }
       const available = this.#used - bodyAt
       this.#expectsLarge = bodyLength >= minPooled && this.#pool !== undefined
       if (available < bodyLength) {
@@ -115,6 +139,13 @@ export class FrameReader {
     }
     this.#keep(offset, headLength)
     if (this.#used === 0) this.#shrink()
+  }
+
+  #readShared(offset: number, length: number): Pick<Frame, "body" | "release"> {
+    if (this.#shared === undefined) throw new Error("a body is in shared memory, and there is none")
+    const memory = this.#allocate(length)
+    this.#shared.read(offset, memory.bytes)
+    return { body: memory.bytes, release: memory.release }
   }
 
   #allocate(length: number): PooledMemory {
