@@ -6,6 +6,7 @@ The API's objects (requests, metrics, the logger) reach it through `current_host
 from __future__ import annotations
 
 import enum
+import threading
 from typing import Any, Callable, Optional, Sequence
 
 from .cleanup import Cleanup
@@ -46,8 +47,24 @@ class Host:
     def __init__(self) -> None:
         self.phase = Phase.INITIALIZE
         self.log_levels = LogLevels()
+        self._levels_number = 0
+        self._changing_levels = threading.Lock()
         self.model_directory = ""
         self.cleanup = Cleanup()
+
+    def set_log_levels(self, header: dict[str, Any]) -> None:
+        """Takes over the server's log settings, which come on both sockets; settings older than the known ones do not count."""
+        number = int(header.get("n") or 0)
+        with self._changing_levels:
+            if number and number <= self._levels_number:
+                return
+            self._levels_number = number
+            self.log_levels = LogLevels(
+                int(header.get("verbose") or 0),
+                bool(header.get("info", True)),
+                bool(header.get("warning", True)),
+                bool(header.get("error", True)),
+            )
 
     def log(self, level: int, text: str, file: str, line: int) -> None:
         """Writes one line to the server's log."""

@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional, Sequence
 
 from .errors import ErrorCode, TritonModelException, cut
 from .frames import Frame, FrameSocket, Kind
-from .host import Host, LogLevels, OnReply
+from .host import Host, OnReply
 from .tensor import Tensor, read_tensors, wire_parts
 
 # Receives each reply frame of a number and returns whether it was the last.
@@ -49,15 +49,6 @@ class ServerHost(Host):
 
     def log(self, level: int, text: str, file: str, line: int) -> None:
         self.control.send(Kind.LOG, {"l": [[level, cut(text), file, line]]})
-
-    def set_log_levels(self, header: dict[str, Any]) -> None:
-        """Takes over the server's log settings."""
-        self.log_levels = LogLevels(
-            int(header.get("verbose") or 0),
-            bool(header.get("info", True)),
-            bool(header.get("warning", True)),
-            bool(header.get("error", True)),
-        )
 
     def control_model(self, header: dict[str, Any], pieces: Sequence[Any] = (), body_bytes: int = 0) -> Any:
         return self._ask(Kind.CONTROL_MODEL, header, pieces, body_bytes)

@@ -62,6 +62,9 @@ class Serving:
         if frame is None:
             return False
         if frame.kind != Kind.EXECUTE:
+            if frame.kind == Kind.LOG_LEVEL:
+                self.host.set_log_levels(frame.header)
+                return True
             raise ProtocolError(f"unexpected frame of kind {frame.kind} on the data socket")
         if not isinstance(frame.header.get("x"), int):
             raise ProtocolError("EXECUTE has no number")

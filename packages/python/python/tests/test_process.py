@@ -288,6 +288,15 @@ class Log(unittest.TestCase):
             run(server, "L = pb.Logger\nL.log_warn('a')\nL.log_verbose('b')")
             self.assertEqual(server.wait(34)[0]["l"][0][1], "b")
 
+    def test_levels_on_the_data_socket_count_from_the_next_execution_and_late_ones_change_nothing(self):
+        with FakeServer(EVAL, log={"verbose": 0}) as server:
+            server.data.sendall(frame(LOG_LEVEL, {"verbose": 1, "info": False, "n": 2}))
+            run(server, "L = pb.Logger\nL.log_info('a')\nL.log_verbose('b')")
+            self.assertEqual(server.wait(34)[0]["l"][0][1], "b")
+            server.data.sendall(frame(LOG_LEVEL, {"verbose": 0, "n": 1}))
+            run(server, "pb.Logger.log_verbose('c')")
+            self.assertEqual(server.wait(34)[0]["l"][0][1], "c")
+
     def test_the_levels_of_the_start_count_from_the_start(self):
         with FakeServer(EVAL, log={"verbose": 0, "info": False, "warning": False, "error": True}) as server:
             run(server, "L = pb.Logger\nL.log_info('a')\nL.log_warn('b')\nL.log_verbose('c')\nL.log_error('d')")

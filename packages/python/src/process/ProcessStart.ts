@@ -115,9 +115,13 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
         throw new Error(`a frame of kind ${frame.kind} came before the start`)
       }
       let path: string | undefined
-      const forget = options.ports.logFilter?.onChange(() =>
-        spawned?.sendControl(FrameKind.LOG_LEVEL, JSON.stringify(logLevels(options.ports))),
-      )
+      let changes = 0
+      const forget = options.ports.logFilter?.onChange(() => {
+        const levels = JSON.stringify({ ...logLevels(options.ports), n: ++changes })
+        // At once for what the process executes, and ahead of the next execution, which may overtake the other frame.
+        spawned?.sendControl(FrameKind.LOG_LEVEL, levels)
+        spawned?.sendData(FrameKind.LOG_LEVEL, levels)
+      })
       try {
         spawned = new SpawnedProcess(
           {

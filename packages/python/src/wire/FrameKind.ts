@@ -5,7 +5,7 @@ export const EXECUTE = 1
 export const RETURNED = 2
 export const RESPONSE = 3
 
-/** Kinds on the control socket, from the server. */
+/** Kinds on the control socket, from the server. LOG_LEVEL comes on the data socket too. */
 export const START = 10
 export const CHECK_READY = 11
 export const CANCEL = 12
