@@ -9,7 +9,9 @@ def is_mapped(array):
     owner = array
     while getattr(owner, "base", None) is not None:
         owner = owner.base
-    return isinstance(owner.obj if isinstance(owner, memoryview) else owner, mmap.mmap)
+    memory = owner.obj if isinstance(owner, memoryview) else owner
+    # The memory that the server shares with every process is larger.
+    return isinstance(memory, mmap.mmap) and len(memory) < 1 << 20
 
 
 class TritonPythonModel:

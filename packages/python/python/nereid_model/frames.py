@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .shared_bodies import SharedBodies
 
 _HEAD = Struct("<IIQ")
+_unpack_head = _HEAD.unpack_from
 HEAD_BYTES = _HEAD.size
 HEADER_LIMIT = 16 * 1024 * 1024
 BODY_LIMIT = 1 << 40
@@ -138,9 +139,14 @@ class FrameSocket:
 
     def receive(self) -> Optional[Frame]:
         """Waits for one frame; None at the end of the stream."""
-        if not self._fill(HEAD_BYTES, may_end=True):
+        staging = self._staging
+        if self._start == self._end:
+            # The usual case: the thread waits, and then a small frame comes as a whole.
+            self._start = 0
+            self._end = self._socket.recv_into(staging)
+        if self._end - self._start < HEAD_BYTES and not self._fill(HEAD_BYTES, may_end=True):
             return None
-        header_bytes, kind, body_bytes = _HEAD.unpack_from(self._staging, self._start)
+        header_bytes, kind, body_bytes = _unpack_head(staging, self._start)
         if header_bytes > HEADER_LIMIT:
             raise ProtocolError(f"a header of {header_bytes} bytes is longer than the limit of {HEADER_LIMIT}")
         released = kind >> 8
@@ -153,12 +159,21 @@ class FrameSocket:
             raise ProtocolError("a body is in shared memory, and there is none")
         if body_bytes > BODY_LIMIT and not is_shared:
             raise ProtocolError(f"a body of {body_bytes} bytes is longer than the limit of {BODY_LIMIT}")
-        self._start += HEAD_BYTES
-        header = _parse_header(self._read_header(header_bytes))
+        start = self._start = self._start + HEAD_BYTES
+        body_at = start + header_bytes
+        if body_at <= self._end:
+            header = _parse_header(staging[start:body_at])
+            self._start = body_at
+        else:
+            header = _parse_header(self._read_header(header_bytes))
         if body_bytes == 0:
             return Frame(kind, header, None)
         if is_shared and shared is not None:
             return Frame(kind, header, shared.view(body_bytes >> 32, body_bytes & 0xFFFFFFFF))
+        if body_bytes <= _COPIED and body_bytes <= self._end - self._start:
+            start = self._start
+            self._start = start + body_bytes
+            return Frame(kind, header, bytearray(staging[start : start + body_bytes]))
         try:
             body = self._allocate(body_bytes)
         except MemoryError:
@@ -225,9 +240,9 @@ class FrameSocket:
             count -= len(part)
 
 
-def _parse_header(text: bytes) -> dict[str, Any]:
+def _parse_header(text: Any) -> dict[str, Any]:
     try:
-        decoded = text.decode("utf-8")
+        decoded = str(text, "utf-8")
         header, end = _scan(decoded, 0)
         if end != len(decoded):
             raise ValueError(f"{len(decoded) - end} characters follow it")

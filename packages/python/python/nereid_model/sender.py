@@ -25,6 +25,18 @@ _ONLY_ONE = "Unable to send response. Non-decoupled model cannot send more than 
 _NEVER_ANSWERED = "The model returned no response for the request and has sent none."
 
 
+# Number of this process. It is asked for once, and again after a fork.
+_process = os.getpid()
+
+
+def _after_fork() -> None:
+    global _process
+    _process = os.getpid()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 class RequestState:
     """What the process knows of one request under way."""
 
@@ -79,7 +91,7 @@ class RequestState:
         self.failure: Optional[str] = None
         # Shared memory for outputs, by their names.
         self.targets: Optional[dict[str, Target]] = None
-        self.owner = os.getpid()
+        self.owner = _process
         self.lock = threading.Lock()
 
     def close(self) -> None:

@@ -17,6 +17,8 @@ class Load(unittest.TestCase):
     def test_the_process_describes_its_interpreter_before_it_loads_the_model(self):
         with FakeServer(NOTHING) as server:
             self.assertEqual(set(server.listening), {"pid", "python", "numpy", "executable"})
+            memory = server.started.pop("memory", None)
+            self.assertEqual(memory is not None, hasattr(os, "memfd_create"))
             self.assertEqual(server.started, {"ok": 1, "mode": "sync", "has_ready": False, "maps": os.path.isdir("/proc/self/fd")})
 
     def test_initialize_gets_the_arguments_and_finalize_runs_at_stop(self):
