@@ -325,7 +325,9 @@ export class PartOwner {
     if (error._tag !== "SequenceNotFound" || (error.reason !== "neverStarted" && !isMoved(error))) return error
     const { message } = error
     const expired = id === undefined ? undefined : this.#expired.get(id)
-    if (expired !== undefined) return new SequenceNotFound({ message, ...expired })
+    if (expired !== undefined) {
+      return new SequenceNotFound({ message, reason: "expired", idleMillis: expired.idleMillis })
+    }
     return isMoved(error) ? new SequenceNotFound({ message, reason: "restarted" }) : error
   }
 
