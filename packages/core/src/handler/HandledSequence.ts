@@ -76,6 +76,13 @@ export interface SequenceResponse<O extends Fields, P extends Declared> {
 /** The outputs in what a handler returns. */
 export type OutputsIn<A> = A extends { readonly outputs: infer Outputs } ? Outputs : {}
 
+/** The outputs in the responses of a stream, some of which have a state alone. */
+export type StreamedOutputsIn<A> = A extends { readonly outputs: infer Outputs }
+  ? Outputs
+  : A extends { readonly state: unknown }
+    ? never
+    : {}
+
 /** The mistake of a model without sequences, as a text. Unknown for one that has them, and while A is not inferred. */
 export type Unsequenced<N extends string, P extends Declared, A> = [A] extends [never]
   ? unknown

@@ -13,9 +13,9 @@ import type { CheckedHandler, Make } from "./CheckedHandler.ts"
 import type {
   FirstMistake,
   HandledSequence,
-  OutputsIn,
   SchemaOf,
   SequenceResponse,
+  StreamedOutputsIn,
   StreamedStateMistake,
   Unsequenced,
 } from "./HandledSequence.ts"
@@ -59,7 +59,13 @@ type CheckedSequenceStreamHandler<
   FirstMistake<
     Unsequenced<N, P, A>,
     FirstMistake<
-      OutputMistake<N, Sample<O>, OutputsIn<ResponseOf<A>>, A, Responses<SequenceResponse<O, P>, Failing<P>, unknown>>,
+      OutputMistake<
+        N,
+        Sample<O>,
+        StreamedOutputsIn<ResponseOf<A>>,
+        A,
+        Responses<SequenceResponse<O, P>, Failing<P>, unknown>
+      >,
       StreamedStateMistake<N, SchemaOf<P>, StateOf<P>, ResponseOf<A>>
     >
   >,
