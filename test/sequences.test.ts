@@ -30,9 +30,9 @@ const SumsLive = Model.sequence(Sums, ({ VALUE }, { state: { SUM }, sequence: { 
   return { outputs: { TOTAL: isEnd ? -sum : sum }, state: { SUM: sum } }
 })
 
-const WordsLive = Model.sequenceStream(Words, function* ({ TEXT }, { state: { REST } }) {
+const WordsLive = Model.sequenceStream(Words, function* ({ TEXT }, { state: { REST }, sequence: { isEnd } }) {
   const words = `${REST}${TEXT}`.split(" ")
-  const rest = words.pop() ?? ""
+  const rest = isEnd ? "" : (words.pop() ?? "")
   for (const WORD of words) yield { outputs: { WORD } }
   yield { state: { REST: rest } }
 })
@@ -133,6 +133,42 @@ describe.each(Object.entries(connections))("%s", (name, connect) => {
     await using again = words.session({ id: session.id })
     for await (const { WORD } of again.stream({ TEXT: "fresh " })) all.push(WORD)
     expect(all.at(-1)).toBe("fresh")
+  })
+
+  it("streams the responses to the last sample, which ends the sequence", async () => {
+    await using server = await started()
+    await using words = await connect.words(server.running)
+    await using session = words.session()
+    const all: Array<string> = []
+    for await (const { WORD } of session.stream({ TEXT: "one tw" })) all.push(WORD)
+    for await (const { WORD } of session.endStream({ TEXT: "o thr" })) all.push(WORD)
+    expect(all).toEqual(["one", "two", "thr"])
+    const ended = { _tag: "SequenceNotFound", reason: "ended" }
+    const after = async () => {
+      for await (const { WORD } of session.stream({ TEXT: "ee " })) all.push(WORD)
+    }
+    await expect(after()).rejects.toMatchObject(ended)
+    await using again = words.session({ id: session.id })
+    for await (const { outputs } of again.withParameters.endStream({ TEXT: "alone" })) all.push(outputs.WORD)
+    expect(all.at(-1)).toBe("alone")
+    await expect(again.end({ TEXT: "" })).rejects.toMatchObject(ended)
+  })
+
+  it("has a last sample for decoupled models in a stream alone, and ends the sequence when it closes", async () => {
+    if (name === "Testing.start") return
+    await using server = await started()
+    await using words = await connect.words(server.running)
+    const session = words.session()
+    for await (const { WORD } of session.stream({ TEXT: "one two " })) expect(WORD).toMatch(/one|two/)
+    await expect(session.end({ TEXT: "" })).rejects.toMatchObject({ _tag: "Unsupported" })
+    const live = async () => {
+      const response = await fetch(`http://127.0.0.1:${server.running.http.port}/v2/models/words/sequences`)
+      const list: { readonly live: number } = JSON.parse(await response.text())
+      return list.live
+    }
+    expect(await live()).toBe(1)
+    await session.close()
+    expect(await live()).toBe(0)
   })
 
   it("streams the responses of requests that run step by step", async () => {

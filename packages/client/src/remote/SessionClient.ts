@@ -37,12 +37,14 @@ const open = <I extends Fields, O extends Fields, P extends Declared>(
       fromCall((reply) => infer(sample, options, MonotonicTime.millis(), reply), options),
     stream: (sample, ...options) => streams(options[0])(effects.stream(sample, ...options)),
     end: (sample, ...[options]) => fromCall((reply) => end(sample, options, MonotonicTime.millis(), reply), options),
+    endStream: (sample, ...options) => streams(options[0])(effects.endStream(sample, ...options)),
     withParameters: {
       infer: (sample, ...[options]) =>
         fromCall((reply) => answer(sample, options, MonotonicTime.millis(), reply), options),
       stream: (sample, ...options) => streams(options[0])(effects.withParameters.stream(sample, ...options)),
       end: (sample, ...[options]) =>
         fromCall((reply) => endAnswer(sample, options, MonotonicTime.millis(), reply), options),
+      endStream: (sample, ...options) => streams(options[0])(effects.withParameters.endStream(sample, ...options)),
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -31,6 +31,11 @@ export interface PromiseSession<
   readonly stream: (sample: Input<I>, ...options: CallArguments<P, PromiseCallOptions<P>>) => AsyncIterable<Sample<O>>
   /** As `infer`, with the last sample of the sequence: the model learns that the sequence ends. */
   readonly end: (sample: Input<I>, ...options: CallArguments<P, PromiseCallOptions<P>>) => Promise<Sample<O>>
+  /** As `stream`, with the last sample: the end of a sequence of a decoupled model. */
+  readonly endStream: (
+    sample: Input<I>,
+    ...options: CallArguments<P, PromiseCallOptions<P>>
+  ) => AsyncIterable<Sample<O>>
   /** The same calls with the parameters of their responses. */
   readonly withParameters: {
     readonly infer: (
@@ -45,6 +50,10 @@ export interface PromiseSession<
       sample: Input<I>,
       ...options: CallArguments<P, PromiseCallOptions<P>>
     ) => Promise<Answer<Sample<O>, P>>
+    readonly endStream: (
+      sample: Input<I>,
+      ...options: CallArguments<P, PromiseCallOptions<P>>
+    ) => AsyncIterable<Answer<Sample<O>, P>>
   }
   /** Ends the sequence, behind the requests so far. */
   readonly close: () => Promise<void>
@@ -57,7 +66,7 @@ export const open = <I extends Fields, O extends Fields, P extends Declared>(
   options: SessionOptions | undefined,
 ): PromiseSession<I, O, P> => {
   const scope = Scope.makeUnsafe()
-  const { id, infer, stream, end, withParameters } = Effect.runSync(Scope.provide(session(options), scope))
+  const { id, infer, stream, end, endStream, withParameters } = Effect.runSync(Scope.provide(session(options), scope))
   const close = () => run(Scope.close(scope, Exit.void), context)
   const streams = (options: { readonly signal?: AbortSignal } | undefined) =>
     runner(
@@ -69,10 +78,12 @@ export const open = <I extends Fields, O extends Fields, P extends Declared>(
     infer: (sample, ...options) => run(infer(sample, ...options), context, options[0]),
     stream: (sample, ...options) => streams(options[0])(stream(sample, ...options)),
     end: (sample, ...options) => run(end(sample, ...options), context, options[0]),
+    endStream: (sample, ...options) => streams(options[0])(endStream(sample, ...options)),
     withParameters: {
       infer: (sample, ...options) => run(withParameters.infer(sample, ...options), context, options[0]),
       stream: (sample, ...options) => streams(options[0])(withParameters.stream(sample, ...options)),
       end: (sample, ...options) => run(withParameters.end(sample, ...options), context, options[0]),
+      endStream: (sample, ...options) => streams(options[0])(withParameters.endStream(sample, ...options)),
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -91,15 +91,20 @@ export class SequenceCall {
   }
 
   /** The same with any number of responses. The next request follows the end of the stream. */
-  stream<A, E>(model: CallableModel, request: Request, { decode, failure }: ResponseReader<A, E>): Stream.Stream<A, E> {
+  stream<A, E>(
+    model: CallableModel,
+    request: Request,
+    isEnd: boolean,
+    { decode, failure }: ResponseReader<A, E>,
+  ): Stream.Stream<A, E> {
     return Stream.unwrap(
       Effect.gen({ self: this }, function* () {
         const turn = Effect.mapError(this.#turn, failure)
         yield* Effect.acquireRelease(turn, () => Effect.sync(() => this.#next()))
-        const begun = yield* Effect.fromResult(Result.mapError(this.#begin(request, false, false), failure))
+        const begun = yield* Effect.fromResult(Result.mapError(this.#begin(request, isEnd, false), failure))
         this.#streams = true
         const reader = { decode, failure: (error: InferenceError) => failure(this.#failed(error)) }
-        return decodedStream(model, begun, reader).pipe(Stream.onEnd(Effect.sync(() => (this.#isStarted = true))))
+        return decodedStream(model, begun, reader).pipe(Stream.onEnd(Effect.sync(() => this.#succeeded(isEnd))))
       }),
     )
   }
@@ -172,10 +177,14 @@ export class SequenceCall {
 
   #settle(outcome: Result.Result<Response, InferenceError>, isEnd: boolean): Result.Result<Response, InferenceError> {
     if (Result.isFailure(outcome)) return Result.fail(this.#failed(outcome.failure))
-    this.#isStarted = true
-    // An end that has failed may not have reached the model: `close` ends the sequence then.
-    if (isEnd) this.#over = this.#ended
+    this.#succeeded(isEnd)
     return outcome
+  }
+
+  /** An end that has failed may not have reached the model: `close` ends the sequence then. */
+  #succeeded(isEnd: boolean): void {
+    this.#isStarted = true
+    if (isEnd) this.#over = this.#ended
   }
 
   #failed(error: InferenceError): InferenceError {

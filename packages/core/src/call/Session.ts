@@ -45,6 +45,8 @@ export interface Session<I extends Fields, O extends Fields, P extends Declared 
   readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => Stream.Stream<Sample<O>, CallError<P>>
   /** As `infer`, with the last sample of the sequence: the model learns that the sequence ends. */
   readonly end: (sample: Input<I>, ...options: CallArguments<P>) => Effect.Effect<Sample<O>, CallError<P>>
+  /** As `stream`, with the last sample: the end of a sequence of a decoupled model. */
+  readonly endStream: (sample: Input<I>, ...options: CallArguments<P>) => Stream.Stream<Sample<O>, CallError<P>>
   /** The same calls with the parameters of their responses. */
   readonly withParameters: {
     readonly infer: (
@@ -56,6 +58,10 @@ export interface Session<I extends Fields, O extends Fields, P extends Declared 
       ...options: CallArguments<P>
     ) => Stream.Stream<Answer<Sample<O>, P>, CallError<P>>
     readonly end: (sample: Input<I>, ...options: CallArguments<P>) => Effect.Effect<Answer<Sample<O>, P>, CallError<P>>
+    readonly endStream: (
+      sample: Input<I>,
+      ...options: CallArguments<P>
+    ) => Stream.Stream<Answer<Sample<O>, P>, CallError<P>>
   }
 }
 

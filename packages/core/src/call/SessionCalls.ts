@@ -85,6 +85,7 @@ export const session = <I extends Fields, O extends Fields, P extends Declared>(
 ): Session<I, O, P> => {
   const streamed = <A>(
     decode: Decode<A>,
+    isEnd: boolean,
     sample: Input<I>,
     options: CallOptions<P> | undefined,
   ): Stream.Stream<A, CallError<P>> =>
@@ -93,7 +94,7 @@ export const session = <I extends Fields, O extends Fields, P extends Declared>(
         const caller = callerOf(fiber)
         const now = MonotonicTime.millis(fiber.getRef(Clock.Clock))
         return Effect.map(Effect.fromResult(calls.samples.request(sample, options, now, caller)), (request) =>
-          sequence.stream(callableBy(caller, model), request, { decode, failure: calls.failure }),
+          sequence.stream(callableBy(caller, model), request, isEnd, { decode, failure: calls.failure }),
         )
       }),
     )
@@ -101,12 +102,14 @@ export const session = <I extends Fields, O extends Fields, P extends Declared>(
   return {
     id: sequence.id,
     infer: (sample, ...[options]) => toEffect((now, caller, reply) => infer(sample, options, now, reply, caller)),
-    stream: (sample, ...[options]) => streamed(calls.samples.outputs, sample, options),
+    stream: (sample, ...[options]) => streamed(calls.samples.outputs, false, sample, options),
     end: (sample, ...[options]) => toEffect((now, caller, reply) => end(sample, options, now, reply, caller)),
+    endStream: (sample, ...[options]) => streamed(calls.samples.outputs, true, sample, options),
     withParameters: {
       infer: (sample, ...[options]) => toEffect((now, caller, reply) => answer(sample, options, now, reply, caller)),
-      stream: (sample, ...[options]) => streamed(calls.samples.answer, sample, options),
+      stream: (sample, ...[options]) => streamed(calls.samples.answer, false, sample, options),
       end: (sample, ...[options]) => toEffect((now, caller, reply) => endAnswer(sample, options, now, reply, caller)),
+      endStream: (sample, ...[options]) => streamed(calls.samples.answer, true, sample, options),
     },
   }
 }
