@@ -1,6 +1,7 @@
 /**
  * Settings of the tests. `npm test` runs the projects "shared-process" and "own-process"; `npm run test:programs`,
- * `test:conformance`, `test:page`, `test:slow`, `test:python` and `test:deploy` run those of their names. Given a file, vitest finds it in any of them.
+ * `test:conformance`, `test:page`, `test:slow`, `test:python` and `test:deploy` run those of their names. Given a file,
+ * vitest finds it in any of them.
  */
 import { join } from "node:path"
 import { defineConfig } from "vitest/config"

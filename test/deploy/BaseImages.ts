@@ -13,7 +13,10 @@ export interface FileSystem {
   readonly mount: string
 }
 
-/** Packages of cc-debian12, whose control files are in /var/lib/dpkg/status.d there. Without ca-certificates: its bundle comes from a script, and Node has certificates. */
+/**
+ * Packages of cc-debian12, whose control files are in /var/lib/dpkg/status.d there. Without ca-certificates: its bundle
+ * comes from a script, and Node has certificates.
+ */
 export const distroless = "base-files gcc-12-base libc6 libgcc-s1 libgomp1 libssl3 libstdc++6 netbase tzdata".split(" ")
 
 const release = () => {

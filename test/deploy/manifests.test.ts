@@ -64,7 +64,7 @@ describe("the chart", () => {
   })
 })
 
-describe("what the guides show", () => {
+describe("manifests of the guides", () => {
   const guide = (name: string) => readFileSync(join(root, `docs/guides/${name}.md`), "utf8")
 
   it.skipIf(!hasHelm)("is a command of Helm that the chart understands", () => {

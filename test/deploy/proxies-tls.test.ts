@@ -12,7 +12,7 @@ import { isInstalled, proxies, type Proxy, RunningProxy } from "./Proxy.ts"
 
 const guide = readFileSync(join(root, "docs/guides/deployment.md"), "utf8")
 
-/** The settings of the guide, in parts that an empty line separates. The certificates of the tests are for localhost. */
+/** The settings of the guide, in parts between empty lines. The certificates of the tests are for localhost. */
 const settings = (name: string): ReadonlyArray<string> => {
   const [, text = ""] = new RegExp(`^# ${name}, in .*\\n([^]*?)^\`\`\``, "m").exec(guide) ?? []
   const parts = text.trimEnd().replaceAll("models.internal", "localhost").split("\n\n")

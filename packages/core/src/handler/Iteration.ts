@@ -1,6 +1,6 @@
 /**
- * Runs over the values of an iterable as one fiber, which suspends only for a promise or an effect that is not complete.
- * A Stream of the same iterable takes several times as long for each value.
+ * Runs over the values of an iterable as one fiber, which suspends only for a promise or an effect that is not
+ * complete. A Stream of the same iterable takes several times as long for each value.
  *
  *   next() ─► value ─► use ─┬─ complete ─► next()
  *                           └─ an effect ─► runs ─► next()
@@ -9,8 +9,8 @@ import { Effect, Exit } from "effect"
 
 /**
  * Uses each value, the next one after the effect of the last has succeeded. `use` may do its work in the call itself
- * and return an Exit. Closes the iterator if it ends before its last value: it waits for that, unless the iterator still
- * has to answer.
+ * and return an Exit. Closes the iterator if it ends before its last value, and waits for that, unless the iterator has
+ * not answered yet.
  */
 export const forEach = <A, E, R, Failed>(
   iterable: AsyncIterable<A> | Iterable<A>,

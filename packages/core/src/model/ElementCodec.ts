@@ -14,7 +14,7 @@ export interface ElementCodec {
   readonly decode: (tensor: TypedTensor) => string | number | bigint | boolean | undefined
 }
 
-/** The codec of a text, a scalar or a label, with its checks; undefined for all other fields, and behind a further Schema. */
+/** The codec of a text, a scalar or a label, with its checks; undefined for other fields and behind further Schemas. */
 export const make = (field: Field): ElementCodec | undefined => {
   const { ast } = field
   const [link, ...others] = ast.encoding ?? []

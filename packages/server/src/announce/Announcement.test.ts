@@ -1,6 +1,6 @@
 /**
- * The texts of a server with the option `announce`. Programs and signals of a real process: test/programs/readme.test.ts and
- * test/programs/serve.test.ts.
+ * The texts of a server with the option `announce`. Programs and signals of a real process:
+ * test/programs/readme.test.ts and test/programs/serve.test.ts.
  */
 import { expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
