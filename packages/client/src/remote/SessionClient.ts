@@ -1,9 +1,10 @@
 /** Sessions of a model that runs elsewhere, as promises without fibers. */
-import { Context, Effect } from "effect"
-import type { Declared } from "@nereid/core/internal/model/Declared"
-import type { Definition } from "@nereid/core/internal/model/Definition"
+import { Context, Effect, type Stream } from "effect"
+import type { CallError, Declared } from "@nereid/core/internal/model/Declared"
+import type { Definition, Input } from "@nereid/core/internal/model/Definition"
 import type { Fields } from "@nereid/core/internal/model/Field"
-import { fromCall, runner } from "@nereid/core/internal/call/PromiseCall"
+import type { CallArguments } from "@nereid/core/internal/call/Inference"
+import { fromCall, type PromiseCallOptions, runner } from "@nereid/core/internal/call/PromiseCall"
 import type { PromiseSession } from "@nereid/core/internal/call/PromiseSession"
 import { SequenceCall } from "@nereid/core/internal/call/SequenceCall"
 import type { SessionOptions } from "@nereid/core/internal/call/Session"
@@ -21,30 +22,37 @@ export const opener = <I extends Fields, O extends Fields, P extends Declared>(
   return (options) => open(calls, model, new SequenceCall(model, options))
 }
 
+type Arguments<P extends Declared> = CallArguments<P, PromiseCallOptions<P>>
+
 const open = <I extends Fields, O extends Fields, P extends Declared>(
   calls: TypedCalls.TypedCalls<I, O, P>,
   model: RunningModel,
   sequence: SequenceCall,
 ): PromiseSession<I, O, P> => {
-  const { infer, end, answer, endAnswer } = SessionCalls.plainCalls(calls, model, sequence)
+  const plain = SessionCalls.plainCalls(calls, model, sequence)
   const effects = SessionCalls.session(calls, model, sequence)
-  const streams = (options: { readonly signal?: AbortSignal } | undefined) =>
-    runner(Context.empty, () => options?.signal)
+  const single = <A>(decode: SessionCalls.Decode<A>, isEnd: boolean) => {
+    const call = plain(decode, isEnd)
+    return (sample: Input<I>, ...[options]: Arguments<P>): Promise<A> =>
+      fromCall((reply) => call(sample, options, MonotonicTime.millis(), reply), options)
+  }
+  const streamed =
+    <A>(stream: (sample: Input<I>, ...options: Arguments<P>) => Stream.Stream<A, CallError<P>>) =>
+    (sample: Input<I>, ...options: Arguments<P>): AsyncIterable<A> =>
+      runner(Context.empty, () => options[0]?.signal)(stream(sample, ...options))
   const close = () => Effect.runPromise(SessionCalls.close(sequence))
+  const { outputs, answer } = calls.samples
   return {
     id: sequence.id,
-    infer: (sample, ...[options]) =>
-      fromCall((reply) => infer(sample, options, MonotonicTime.millis(), reply), options),
-    stream: (sample, ...options) => streams(options[0])(effects.stream(sample, ...options)),
-    end: (sample, ...[options]) => fromCall((reply) => end(sample, options, MonotonicTime.millis(), reply), options),
-    endStream: (sample, ...options) => streams(options[0])(effects.endStream(sample, ...options)),
+    infer: single(outputs, false),
+    stream: streamed(effects.stream),
+    end: single(outputs, true),
+    endStream: streamed(effects.endStream),
     withParameters: {
-      infer: (sample, ...[options]) =>
-        fromCall((reply) => answer(sample, options, MonotonicTime.millis(), reply), options),
-      stream: (sample, ...options) => streams(options[0])(effects.withParameters.stream(sample, ...options)),
-      end: (sample, ...[options]) =>
-        fromCall((reply) => endAnswer(sample, options, MonotonicTime.millis(), reply), options),
-      endStream: (sample, ...options) => streams(options[0])(effects.withParameters.endStream(sample, ...options)),
+      infer: single(answer, false),
+      stream: streamed(effects.withParameters.stream),
+      end: single(answer, true),
+      endStream: streamed(effects.withParameters.endStream),
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -2,7 +2,7 @@
  * The error of a session whose sequence is over. Servers say that a START is missing, which means nothing to the caller
  * of a session: the message here names the cause.
  */
-import { type InferenceError, SequenceNotFound } from "../error/InferenceError.ts"
+import { type InferenceError, type SequenceLoss, SequenceNotFound } from "../error/InferenceError.ts"
 
 /** In the text of each server. A server of Triton says nothing more. */
 const startRule = "must specify the START flag on the first request of the sequence"
@@ -27,27 +27,20 @@ type Loss = Pick<SequenceNotFound, "reason" | "idleMillis">
 const lost = (model: string, message: string, loss: Loss): SequenceNotFound =>
   new SequenceNotFound({
     message: message.includes(startRule) ? `the session of model '${model}' is over: ${causeOf(loss)}` : message,
-    reason: loss.reason,
-    idleMillis: loss.idleMillis,
+    ...loss,
   })
 
 const causeOf = ({ reason, idleMillis }: Loss): string => {
-  switch (reason) {
-    case "ended":
-      return "its sequence has ended"
-    case "expired":
-      return idleMillis === undefined ? "it was idle for too long" : `it was idle for ${idleMillis} ms`
-    case "cancelled":
-      return "a request of it that waited was cancelled, or timed out"
-    case "failed":
-      return "the instance that had it has stopped"
-    case "tooLarge":
-      return "its state exceeded a limit"
-    case "reloaded":
-      return "its model was loaded again"
-    case "moved":
-      return "it has moved to another server"
-    default:
-      return "the server does not know it"
-  }
+  if (reason === "expired" && idleMillis !== undefined) return `it was idle for ${idleMillis} ms`
+  return (reason && causes[reason]) ?? "the server does not know it"
+}
+
+const causes: { readonly [R in SequenceLoss]?: string } = {
+  ended: "its sequence has ended",
+  expired: "it was idle for too long",
+  cancelled: "a request of it that waited was cancelled, or timed out",
+  failed: "the instance that had it has stopped",
+  tooLarge: "its state exceeded a limit",
+  reloaded: "its model was loaded again",
+  moved: "it has moved to another server",
 }

@@ -10,7 +10,7 @@ import type { Cancel, Response } from "../request/Request.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { callableBy, callerOf, type CallerService } from "./Caller.ts"
 import { toEffect } from "./EffectCall.ts"
-import type { CallOptions } from "./Inference.ts"
+import type { CallArguments, CallOptions } from "./Inference.ts"
 import { SequenceCall } from "./SequenceCall.ts"
 import type { Session, Sessions } from "./Session.ts"
 import * as TypedCalls from "./TypedCalls.ts"
@@ -18,7 +18,7 @@ import * as TypedCalls from "./TypedCalls.ts"
 /** Time that the end of a session waits for the server. */
 const closeTimeout = "5 seconds"
 
-type Decode<A> = (response: Response) => Result.Result<A, InferenceError>
+export type Decode<A> = (response: Response) => Result.Result<A, InferenceError>
 
 export const sessions = <I extends Fields, O extends Fields, P extends Declared>(
   definition: Definition<I, O, P>,
@@ -50,32 +50,24 @@ type PlainCall<I extends Fields, P extends Declared, A> = (
   caller?: CallerService,
 ) => Cancel
 
-/** The calls of one session with one response, as plain functions. */
-export const plainCalls = <I extends Fields, O extends Fields, P extends Declared>(
-  calls: TypedCalls.TypedCalls<I, O, P>,
-  model: RunningModel,
-  sequence: SequenceCall,
-) => {
-  const call =
-    <A>(decode: Decode<A>, isEnd: boolean): PlainCall<I, P, A> =>
-    (sample, options, now, reply, caller) => {
-      const request = calls.samples.request(sample, options, now, caller)
-      if (Result.isFailure(request)) {
-        reply(Result.fail(calls.failure(request.failure)))
-        return constVoid
-      }
-      return sequence.submit(callableBy(caller, model), request.success, isEnd, (outcome) =>
-        reply(Result.isFailure(outcome) ? Result.fail(calls.failure(outcome.failure)) : decode(outcome.success)),
-      )
+/** Makes the calls of one session with one response, as plain functions. `isEnd`: with the last sample. */
+export const plainCalls =
+  <I extends Fields, O extends Fields, P extends Declared>(
+    calls: TypedCalls.TypedCalls<I, O, P>,
+    model: RunningModel,
+    sequence: SequenceCall,
+  ) =>
+  <A>(decode: Decode<A>, isEnd: boolean): PlainCall<I, P, A> =>
+  (sample, options, now, reply, caller) => {
+    const request = calls.samples.request(sample, options, now, caller)
+    if (Result.isFailure(request)) {
+      reply(Result.fail(calls.failure(request.failure)))
+      return constVoid
     }
-  const { outputs, answer } = calls.samples
-  return {
-    infer: call(outputs, false),
-    end: call(outputs, true),
-    answer: call(answer, false),
-    endAnswer: call(answer, true),
+    return sequence.submit(callableBy(caller, model), request.success, isEnd, (outcome) =>
+      reply(Result.isFailure(outcome) ? Result.fail(calls.failure(outcome.failure)) : decode(outcome.success)),
+    )
   }
-}
 
 /** The calls of one session. */
 export const session = <I extends Fields, O extends Fields, P extends Declared>(
@@ -83,33 +75,27 @@ export const session = <I extends Fields, O extends Fields, P extends Declared>(
   model: RunningModel,
   sequence: SequenceCall,
 ): Session<I, O, P> => {
-  const streamed = <A>(
-    decode: Decode<A>,
-    isEnd: boolean,
-    sample: Input<I>,
-    options: CallOptions<P> | undefined,
-  ): Stream.Stream<A, CallError<P>> =>
-    Stream.unwrap(
-      Effect.withFiber((fiber) => {
-        const caller = callerOf(fiber)
-        const now = MonotonicTime.millis(fiber.getRef(Clock.Clock))
-        return Effect.map(Effect.fromResult(calls.samples.request(sample, options, now, caller)), (request) =>
-          sequence.stream(callableBy(caller, model), request, isEnd, { decode, failure: calls.failure }),
+  const plain = plainCalls(calls, model, sequence)
+  const decodedBy = <A>(decode: Decode<A>) => {
+    const single = (isEnd: boolean) => {
+      const call = plain(decode, isEnd)
+      return (sample: Input<I>, ...[options]: CallArguments<P>): Effect.Effect<A, CallError<P>> =>
+        toEffect((now, caller, reply) => call(sample, options, now, reply, caller))
+    }
+    const streamed =
+      (isEnd: boolean) =>
+      (sample: Input<I>, ...[options]: CallArguments<P>): Stream.Stream<A, CallError<P>> =>
+        Stream.unwrap(
+          Effect.withFiber((fiber) => {
+            const caller = callerOf(fiber)
+            const now = MonotonicTime.millis(fiber.getRef(Clock.Clock))
+            return Effect.map(Effect.fromResult(calls.samples.request(sample, options, now, caller)), (request) =>
+              sequence.stream(callableBy(caller, model), request, isEnd, { decode, failure: calls.failure }),
+            )
+          }),
         )
-      }),
-    )
-  const { infer, end, answer, endAnswer } = plainCalls(calls, model, sequence)
-  return {
-    id: sequence.id,
-    infer: (sample, ...[options]) => toEffect((now, caller, reply) => infer(sample, options, now, reply, caller)),
-    stream: (sample, ...[options]) => streamed(calls.samples.outputs, false, sample, options),
-    end: (sample, ...[options]) => toEffect((now, caller, reply) => end(sample, options, now, reply, caller)),
-    endStream: (sample, ...[options]) => streamed(calls.samples.outputs, true, sample, options),
-    withParameters: {
-      infer: (sample, ...[options]) => toEffect((now, caller, reply) => answer(sample, options, now, reply, caller)),
-      stream: (sample, ...[options]) => streamed(calls.samples.answer, false, sample, options),
-      end: (sample, ...[options]) => toEffect((now, caller, reply) => endAnswer(sample, options, now, reply, caller)),
-      endStream: (sample, ...[options]) => streamed(calls.samples.answer, true, sample, options),
-    },
+    return { infer: single(false), stream: streamed(false), end: single(true), endStream: streamed(true) }
   }
+  const { outputs, answer } = calls.samples
+  return { id: sequence.id, ...decodedBy(outputs), withParameters: decodedBy(answer) }
 }

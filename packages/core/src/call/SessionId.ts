@@ -9,11 +9,9 @@ const longest = 128
  * @throws TypeError if no sequence may have it
  */
 export const chosen = (id: SequenceId): SequenceId => {
-  if (typeof id === "bigint") {
-    if (id > 0n && id < 2n ** 64n) return id
-    throw new TypeError(`The id of a session must be from 1 to 2^64 - 1, but ${id} was given.`)
-  }
-  const { length } = new TextEncoder().encode(id)
-  if (length > 0 && length <= longest) return id
-  throw new TypeError(`The id of a session must have from 1 to ${longest} bytes, but one of ${length} was given.`)
+  const { length } = new TextEncoder().encode(String(id))
+  const isValid = typeof id === "bigint" ? id > 0n && id < 2n ** 64n : length > 0 && length <= longest
+  if (isValid) return id
+  const given = typeof id === "bigint" ? id : `a text of ${length} bytes`
+  throw new TypeError(`The id of a session is from 1 to 2^64 - 1, or a text of 1 to ${longest} bytes, not ${given}.`)
 }
