@@ -38,12 +38,24 @@ export const packageJson = (manifest: PackageJson, folder: string, repository: s
   return {
     ...manifest,
     ...(repository === undefined ? {} : links(folder, repository)),
-    ...(exports === undefined
-      ? {}
-      : { exports: mapValues(exports, (file) => ({ types: emitted(file, ".d.ts"), default: emitted(file, ".js") })) }),
+    ...(exports === undefined ? {} : { exports: emittedExports(exports) }),
     ...(bin === undefined ? {} : { bin: mapValues(bin, (file) => emitted(file, ".js")) }),
     ...(sideEffects === false ? {} : { sideEffects: sideEffects.map((file) => emitted(file, ".js")) }),
   }
+}
+
+/**
+ * The exports of the emitted files. Modules for sibling packages are one pattern: Node parses the exports of a package
+ * for each import of it, and of most packages' names that was a third of the time of a start. TypeScript finds their
+ * declarations beside them.
+ */
+const emittedExports = (exports: Readonly<Record<string, string>>): object => {
+  const emittedEntries = Object.entries(exports).map(([path, file]) => {
+    const [, internal] = /^\.\/internal\/(.*)$/.exec(path) ?? []
+    if (internal !== undefined && file === `./src/${internal}.ts`) return ["./internal/*", "./dist/*.js"]
+    return [path, { types: emitted(file, ".d.ts"), default: emitted(file, ".js") }]
+  })
+  return Object.fromEntries(emittedEntries)
 }
 
 /**

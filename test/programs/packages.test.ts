@@ -40,6 +40,22 @@ describe.each(names)("%s", (name) => {
     for (const field of ["repository", "homepage", "bugs"]) expect(manifest).not.toHaveProperty(field)
   })
 
+  it("publishes each module of its exports, those for sibling packages as one pattern", () => {
+    const { exports: published = {} }: { readonly exports?: Readonly<Record<string, unknown>> } =
+      StagedPackage.packageJson(manifest, name, repository)
+    const patterns = Object.keys(published).filter((path) => path.endsWith("*"))
+    const fileOf = (path: string): unknown => {
+      const found = published[path] ?? published[patterns[0] ?? ""]
+      const internal = path.replace("./internal/", "")
+      return typeof found === "string" ? found.replace("*", internal) : Reflect.get(Object(found), "default")
+    }
+    for (const [path, file] of Object.entries<string>(manifest.exports ?? {})) {
+      expect(fileOf(path), path).toBe(StagedPackage.emitted(file, ".js"))
+    }
+    const internal = Object.keys(published).filter((path) => path.startsWith("./internal/"))
+    expect(internal).toEqual(patterns)
+  })
+
   it("has a README with an install command, a program and links to documents", () => {
     const peers = Object.keys(manifest.peerDependencies ?? {})
     const command = commands[name] ?? `npm install ${manifest.name}`
