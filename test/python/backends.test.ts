@@ -32,7 +32,12 @@ describe.skipIf(python === undefined)("backends in Python", () => {
     models.write("two/triton_python_backend_stub", "")
     const { infer, config, log } = await serve(models, { python: { backendDirectory: directory.path } })
     const seen = async (path: string) => JSON.parse(String((await infer(path, [text("IN", "")])).outputs?.[0]?.data[0]))
-    const shared = { file: join(directory.path, "shared/model.py"), part: "a part of the backend", runtime: "model.py" }
+    const shared = {
+      file: join(directory.path, "shared/model.py"),
+      module: ["model", ""],
+      part: "a part of the backend",
+      runtime: "model.py",
+    }
     for (const [model, version] of [
       ["one", "1"],
       ["one", "3"],

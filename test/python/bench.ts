@@ -21,6 +21,13 @@ class Bytes extends Model.Service<Bytes>()("bytes", {
   outputs: { y: Tensor.UINT8(-1) },
 }) {}
 
+/** Requests share batches. */
+class Batches extends Model.Service<Batches>()("batches", {
+  inputs: { x: Tensor.UINT8(-1) },
+  outputs: { y: Tensor.UINT8(-1) },
+  maxBatchSize: 16,
+}) {}
+
 class Texts extends Model.Service<Texts>()("texts", {
   inputs: { x: Tensor.BYTES(-1) },
   outputs: { y: Tensor.BYTES(-1) },
@@ -117,7 +124,12 @@ const run = async (executable: string) => {
   }
   const triton = await model({ file: file("identity") })
   const plain = await model({ file: file("functions"), function: "same" })
-  const none = async () => {}
+  // The code of a call becomes fast only after some thousands.
+  const small = Tensor.make("UINT8", [64], new Uint8Array(64))
+  for (const running of [triton, plain]) {
+    const call = callOf(running, small)
+    for (let number = 0; number < 5000; number++) await call()
+  }
   for (const [name, length, perRound, rounds] of [
     ["64 B", 64, 100, 30],
     ["64 KB", 64 * 1024, 50, 20],
@@ -126,7 +138,7 @@ const run = async (executable: string) => {
   ] as const) {
     const tensor = Tensor.make("UINT8", [length], new Uint8Array(length))
     const bare = await echo(executable, length)
-    const times = await compare([bare.call, callOf(triton, tensor), callOf(plain, tensor), none], perRound, rounds)
+    const times = await compare([bare.call, callOf(triton, tensor), callOf(plain, tensor)], perRound, rounds)
     const [socket = 0, inModel = 0, inFunction = 0] = times
     console.log(
       `${name}: bare socket ${socket.toFixed(0)} µs, model.py ${inModel.toFixed(0)} µs (${ratio(socket, inModel)}), ` +
@@ -134,6 +146,7 @@ const run = async (executable: string) => {
     )
     bare.end()
   }
+  await shared(executable)
   const texts = await build(Python.layer(Texts, { file: file("identity"), python: executable }))
   const strings = await Effect.runPromise(
     Effect.provideContext(
@@ -150,7 +163,6 @@ const run = async (executable: string) => {
   const [inStrings = 0] = await compare([callOf(strings, words)], 50, 10)
   console.log(`1,000 strings: model.py ${inStrings.toFixed(0)} µs`)
 
-  const small = Tensor.make("UINT8", [64], new Uint8Array(64))
   const later = await model({ file: file("functions"), function: "same_later", concurrency: 64 })
   const call = callOf(later, small)
   const startedAt = performance.now()
@@ -164,6 +176,27 @@ const run = async (executable: string) => {
   await Promise.all(Array.from({ length: 64 }, caller))
   const perSecond = count / ((performance.now() - startedAt) / 1000)
   console.log(`async def of 1 ms, 64 requests under way: ${perSecond.toFixed(0)} requests/s`)
+}
+
+/** Callers whose requests share batches, against as many bytes through the socket at once. */
+const shared = async (executable: string) => {
+  const [callers, length] = [16, 64 * 1024]
+  const calls: Array<Call> = []
+  for (const options of [{ file: file("identity") }, { file: file("functions"), function: "same" }]) {
+    const layer = Python.layer(Batches, { ...options, python: executable })
+    const context = await Effect.runPromise(Effect.orDie(Layer.buildWithScope(layer, scope)))
+    const { model } = await Effect.runPromise(Effect.provideContext(Batches, context))
+    const call = callOf(model, Tensor.make("UINT8", [1, length], new Uint8Array(length)))
+    calls.push(() => Promise.all(Array.from({ length: callers }, call)))
+  }
+  const bare = await echo(executable, callers * length)
+  const times = await compare([bare.call, ...calls], 20, 40)
+  const [socket = 0, inModel = 0, inFunction = 0] = times.map((time) => time / callers)
+  console.log(
+    `64 KB, 16 callers: bare socket ${socket.toFixed(0)} µs each, model.py ${inModel.toFixed(0)} µs ` +
+      `(${ratio(socket, inModel)}), function ${inFunction.toFixed(0)} µs (${ratio(socket, inFunction)})`,
+  )
+  bare.end()
 }
 
 const ratio = (bare: number, other: number): string => `${(bare / other).toFixed(2)} of its rate`

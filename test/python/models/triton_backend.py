@@ -24,6 +24,7 @@ class TritonPythonModel:
         seen = {key: value for key, value in self.args.items() if key != "model_config"}
         seen["directory"] = pb_utils.get_model_dir()
         seen["file"] = __file__
+        seen["module"] = [__name__, __package__]
         seen["part"] = backend_part.NAME
         seen["python"] = sys.prefix
         seen["environment"] = os.environ.get("VIRTUAL_ENV")

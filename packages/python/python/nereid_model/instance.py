@@ -104,7 +104,7 @@ class Loading:
     def _import(self) -> Any:
         extend_path(self._start)
         import_api()
-        return import_model(self._start.file, self._start.module)
+        return import_model(self._start.file, self._start.module, self._start.version_dir)
 
     def _handle_requests(self, serving: Serving) -> None:
         def cancel(frame: Frame) -> None:

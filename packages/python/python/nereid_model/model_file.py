@@ -1,4 +1,7 @@
-"""Import of a model's file, as Triton does it: `<version>.<stem>`, with its folders at the end of sys.path."""
+"""Import of a model's file, as Triton does it, with its folders at the end of sys.path.
+
+The name is `<version>.<stem>`, and `<stem>` for the file of a backend.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +32,11 @@ def import_api() -> None:
     for name in ("triton_python_backend_utils", "c_python_backend_utils"):
         if name not in sys.modules:
             path = os.path.join(PACKAGE_DIRECTORY, name + ".py")
-            spec = importlib.util.spec_from_file_location(name, path)
-            assert spec is not None and spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[name] = module
-            spec.loader.exec_module(module)
+            _load(name, path)
 
 
-def import_model(file: str, module: str = "") -> types.ModuleType:
-    """Imports the model's file, or a module by its dotted name."""
+def import_model(file: str, module: str = "", version_dir: str = "") -> types.ModuleType:
+    """Imports the model's file, or a module by its dotted name. A file outside of `version_dir` is that of a backend."""
     if module:
         return importlib.import_module(module)
     path = os.path.abspath(file)
@@ -46,6 +45,10 @@ def import_model(file: str, module: str = "") -> types.ModuleType:
     if not path.endswith(".py"):
         raise TritonModelException(f"The name of a Python model's file must end in .py: '{file}'")
     folder, base = os.path.split(path)
+    stem = base[: -len(".py")]
+    # The folders are compared, since the file itself may be a link to elsewhere.
+    if version_dir and os.path.realpath(folder) != os.path.realpath(version_dir):
+        return _load(stem, path)
     # A namespace package for the folder, so that `from . import other` works. A folder that is no version directory
     # gets a name that hides no other module.
     parent = os.path.basename(folder)
@@ -56,14 +59,17 @@ def import_model(file: str, module: str = "") -> types.ModuleType:
         package = types.ModuleType(parent)
         package.__path__ = [folder]
         sys.modules[parent] = package
-    stem = base[: -len(".py")]
-    name = f"{parent}.{stem}"
+    loaded = _load(f"{parent}.{stem}", path)
+    setattr(package, stem, loaded)
+    return loaded
+
+
+def _load(name: str, path: str) -> types.ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
     sys.modules[name] = loaded
     spec.loader.exec_module(loaded)
-    setattr(package, stem, loaded)
     return loaded
 
 
