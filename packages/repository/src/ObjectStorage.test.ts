@@ -114,6 +114,36 @@ describe("a load", () => {
     }),
   )
 
+  it.live("reads four ranges of an object at a time", () =>
+    Effect.gen(function* () {
+      const { store, serve } = yield* fixture
+      store.put("m/1/model.onnx", plus(7))
+      store.put("m/large.bin", new Uint8Array(10_000))
+      const held: Array<() => void> = []
+      store.fault = (request, response) => {
+        const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? "") ?? []
+        if (request.url?.includes("large.bin") !== true || start === undefined) return false
+        held.push(() => {
+          response.writeHead(206, { "content-range": `bytes ${start}-${end}/10000` })
+          response.end(new Uint8Array(1000))
+        })
+        return true
+      }
+      const { load, call } = yield* serve("explicit", { rangeBytes: 1000 })
+      const loading = yield* Effect.forkChild(load("m"), { startImmediately: true })
+      const isAsked = (count: number) => Effect.promise(() => expect.poll(() => held.length).toBe(count))
+      // A range that ends makes room for one more. A fifth would be here long before the next one is released.
+      for (let released = 0; released < 6; released++) {
+        yield* isAsked(4 + released)
+        held[released]?.()
+      }
+      yield* isAsked(10)
+      for (const release of held.slice(6)) release()
+      yield* Fiber.join(loading)
+      expect(yield* call("m")).toBe(7)
+    }),
+  )
+
   it.live("tells in the index how far its download is", () =>
     Effect.gen(function* () {
       const { store, serve } = yield* fixture

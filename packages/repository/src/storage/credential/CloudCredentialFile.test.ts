@@ -1,6 +1,8 @@
 /** The file of Triton with credentials for several repositories. */
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { repository } from "../../../../../test/fixtures/repository.ts"
 import * as CloudCredentialFile from "./CloudCredentialFile.ts"
 
@@ -52,6 +54,25 @@ it.live("it has files of Google, and accounts of Azure", () =>
       AZURE_STORAGE_KEY: "k",
       AZURE_STORAGE_AUTH_TYPE: "managed_identity",
       AZURE_STORAGE_CLIENT_ID: "c",
+    })
+  }),
+)
+
+it.live("the file that the guide shows is one", () =>
+  Effect.gen(function* () {
+    const { write, apply } = yield* fixture
+    const guide = readFileSync(join(import.meta.dirname, "../../../../../docs/guides/object-storage.md"), "utf8")
+    write(JSON.parse(/^```json\n([^]*?)^```/m.exec(guide)?.[1] ?? ""))
+    expect(yield* apply("s3", "s3://bucket/models")).toEqual({
+      AWS_ACCESS_KEY_ID: "…",
+      AWS_SECRET_ACCESS_KEY: "…",
+      AWS_REGION: "eu-west-1",
+    })
+    expect(yield* apply("s3", "s3://another")).toEqual({ AWS_PROFILE: "other" })
+    expect(yield* apply("gs", "gs://any")).toEqual({ GOOGLE_APPLICATION_CREDENTIALS: "/secrets/google.json" })
+    expect(yield* apply("as", "as://account/models")).toEqual({
+      AZURE_STORAGE_ACCOUNT: "account",
+      AZURE_STORAGE_KEY: "…",
     })
   }),
 )
