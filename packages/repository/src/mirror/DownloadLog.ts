@@ -12,11 +12,13 @@ export const make = Effect.fnUntraced(function* (model: string): Effect.fn.Retur
   const startedAt = yield* Clock.currentTimeMillis
   let [expected, files, arrived] = [0, 0, 0]
   const speed = (millis: number) => `${size(arrived / Math.max(0.001, millis / 1000))}/s`
-  const percent = () => `${Math.min(100, Math.floor((100 * arrived) / expected))} %`
+  /** Bytes that were damaged arrive again. */
+  const present = () => Math.min(arrived, expected)
+  const percent = () => `${Math.floor((100 * present()) / expected)} %`
   yield* Effect.suspend(() => {
     if (expected === 0) return Effect.void
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const amount = `${size(arrived)} of ${size(expected)} (${percent()}, ${speed(now - startedAt)})`
+      const amount = `${size(present())} of ${size(expected)} (${percent()}, ${speed(now - startedAt)})`
       return Effect.logInfo(`Model '${model}': downloaded ${amount}`)
     })
   }).pipe(Effect.delay("5 seconds"), Effect.forever, Effect.forkScoped)
@@ -36,7 +38,7 @@ export const make = Effect.fnUntraced(function* (model: string): Effect.fn.Retur
     onBytes: (count) => {
       arrived += count
     },
-    progress: () => (expected === 0 ? undefined : `downloaded ${size(arrived)} of ${size(expected)} (${percent()})`),
+    progress: () => (expected === 0 ? undefined : `downloaded ${size(present())} of ${size(expected)} (${percent()})`),
   }
 })
 
