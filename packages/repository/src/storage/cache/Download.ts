@@ -55,6 +55,7 @@ const contents = Effect.fnUntraced(function* (
     { concurrency: maxRanges, discard: true },
   )
   yield* fetches
+  yield* ofFile(() => file.recorded())
   // The reply with it may have been that of an earlier attempt, or of no attempt of this process.
   return checksum ?? (yield* requests.withPermit(store.checksum(object)))
 })
@@ -92,7 +93,7 @@ const fetchRange = Effect.fnUntraced(function* (
     if (attempt >= maxAttempts) return yield* result.failure
     yield* pause(attempt, result.failure)
   }
-  yield* ofFile(() => file.completed(range))
+  file.completed(range)
 })
 
 const verify = Effect.fnUntraced(function* (

@@ -15,7 +15,9 @@ export class PartialFile {
   readonly #size: number
   readonly #rangeBytes: number
   readonly #complete: Set<number>
-  /** Records are written one after the other. */
+  /** Ranges that are complete, and not recorded yet. */
+  #unrecorded: Array<number> = []
+  /** Records are written one after the other, each with all ranges that have become complete before it. */
   #recorded: Promise<void> = Promise.resolve()
 
   private constructor(path: string, file: FileHandle, size: number, rangeBytes: number, complete: Set<number>) {
@@ -52,17 +54,25 @@ export class PartialFile {
     return this.#file.write(bytes, 0, bytes.length, position)
   }
 
-  /** Records that a range is complete. */
-  completed({ start }: ByteRange): Promise<void> {
-    this.#recorded = this.#recorded.then(() => this.#record(Math.floor(start / this.#rangeBytes)))
+  /** A range is complete. Its record is written while others are read. */
+  completed({ start }: ByteRange): void {
+    this.#unrecorded.push(Math.floor(start / this.#rangeBytes))
+    this.#recorded = this.#recorded.then(() => this.#record())
+    // Told by `recorded`.
+    this.#recorded.catch(() => undefined)
+  }
+
+  /** Waits for the records of all complete ranges. */
+  recorded(): Promise<void> {
     return this.#recorded
   }
 
-  async #record(index: number): Promise<void> {
-    this.#complete.add(index)
-    if (this.#size <= this.#rangeBytes) return
+  async #record(): Promise<void> {
+    const ranges = this.#unrecorded.splice(0)
+    if (ranges.length === 0 || this.#size <= this.#rangeBytes) return
     // Before the record, which would be wrong if only that survived a loss of power.
     await this.#file.datasync()
+    for (const index of ranges) this.#complete.add(index)
     const draft = `${this.path}.ranges.${process.pid}`
     await writeFile(draft, JSON.stringify({ rangeBytes: this.#rangeBytes, complete: [...this.#complete] }))
     await rename(draft, `${this.path}.ranges`)
@@ -73,6 +83,7 @@ export class PartialFile {
   }
 
   async close(): Promise<void> {
+    await this.#recorded.catch(() => undefined)
     await this.#file.close()
   }
 }
