@@ -1,7 +1,7 @@
 /** Names in the files of deploy, which must exist in the product: flags, metrics, ports, paths, the mount of KServe. */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { expect, it } from "vitest"
 import { command, freePort, Program, root } from "./Program.ts"
 import { plus } from "./fixtures/repository.ts"
@@ -129,4 +129,27 @@ it("each panel of the dashboard has an expression, and each label is one of the 
   )
   // Prometheus adds `instance`.
   expect([...labels].toSorted()).toEqual(["instance", "limit", "model", "part", "reason"])
+})
+
+it("each configuration that a guide shows is run by a test", () => {
+  const shown = globSync("docs/guides/*.md", { cwd: root }).flatMap((file) =>
+    [...readFileSync(join(root, file), "utf8").matchAll(/^```(?:yaml|nginx|haproxy|dockerfile|ini|toml)\n(.*)$/gm)].map(
+      ([, line = ""]) => `${basename(file)}: ${line}`,
+    ),
+  )
+  expect(shown.toSorted()).toEqual([
+    // test/deploy/proxies.test.ts and proxies-tls.test.ts
+    "deployment.md: # envoy, in both clusters",
+    "deployment.md: # envoy.yaml",
+    "deployment.md: # haproxy, in the two backends, instead of default-server",
+    "deployment.md: # haproxy.cfg",
+    "deployment.md: # nginx, in the two locations, instead of grpc_pass and proxy_pass",
+    "deployment.md: # nginx.conf",
+    // test/deploy/kubernetes.test.ts, image.test.ts and queries.test.ts
+    "kubernetes.md: # kustomization.yaml",
+    "kubernetes.md: FROM nereid-base",
+    "kubernetes.md: rules:",
+    // test/deploy/manifests.test.ts
+    "operations.md: spec:",
+  ])
 })
