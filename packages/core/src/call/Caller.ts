@@ -1,8 +1,8 @@
 /**
- * The caller of a model, where it is the code of another model: its calls inherit the deadline, id and trace of the
- * request that it handles, and call cycles are refused. Effects carry the caller in their fiber, promises through
- * HandledRequest's `run`. Front ends and clients handle no request of a model and have a caller only if they are
- * traced.
+ * The caller of a model, where it is the code of another model: its calls inherit the deadline, id, connection and
+ * trace of the request that it handles, and call cycles are refused. Effects carry the caller in their fiber, promises
+ * through HandledRequest's `run`. Front ends and clients handle no request of a model and have a caller only if they
+ * are traced.
  */
 import { constVoid } from "effect/Function"
 import { type Clock, Context, Exit, type Fiber, Result } from "effect"
@@ -20,6 +20,8 @@ export interface CallerService {
   readonly id: string
   /** Deadline of the handled request, as MonotonicTime; undefined for none. */
   readonly expiresAt: number | undefined
+  /** Connection of the handled request; undefined without a request, or with several. */
+  readonly connection?: object | undefined
   /** Trace of the handled request, if it has one. */
   readonly trace?: Trace | undefined
 }
@@ -57,6 +59,7 @@ export const inheritCaller = (request: Request, caller: CallerService | undefine
   return {
     ...request,
     id: request.id === "" ? caller.id : request.id,
+    connection: request.connection ?? caller.connection,
     deadline: expiresAt < (request.deadline ?? Infinity) ? expiresAt : request.deadline,
   }
 }

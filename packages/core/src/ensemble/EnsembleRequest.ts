@@ -56,7 +56,8 @@ export class EnsembleRequest {
   constructor(options: EnsembleRequestOptions) {
     this.#options = options
     const { cycles, request } = options
-    this.#caller = { cycles, id: request.id, expiresAt: request.deadline, trace: request.trace }
+    const { id, deadline: expiresAt, connection, trace } = request
+    this.#caller = { cycles, id, expiresAt, connection, trace }
   }
 
   start(): void {
@@ -112,7 +113,7 @@ export class EnsembleRequest {
     if (!model.life.isReady()) return this.#fail(notReady(model.description), flow)
     const inputs = step.inputs.map((position, index) => inputOf(graph, flow, model, position, index))
     const parameters = SequenceParameters.ofStep(outer.parameters, flow.parameters)
-    const inherited = { id: outer.id, deadline: outer.deadline, parameters }
+    const inherited = { id: outer.id, deadline: outer.deadline, connection: outer.connection, parameters }
     const preparedStep = StepRequest.make(model, inputs, inherited, step.requestedOutputs, trace)
     if (Result.isFailure(preparedStep)) return this.#fail(preparedStep.failure, flow)
     const request = model.calls.decoupled

@@ -15,13 +15,15 @@ import { reshape, type TypedTensor } from "../tensor/TypedTensor.ts"
 export const make = (
   model: RunningModel,
   inputs: ReadonlyArray<TypedTensor | undefined>,
-  outer: Pick<Request, "id" | "parameters" | "deadline">,
+  outer: Pick<Request, "id" | "parameters" | "deadline" | "connection">,
   requestedOutputs: ReadonlyArray<string>,
   trace: Trace,
 ): Result.Result<Request, InvalidRequest> => {
-  const { id, parameters, deadline } = outer
+  const { id, parameters, deadline, connection } = outer
   const rows = fittingRows(model, inputs)
-  if (rows !== undefined) return Result.succeed({ id, inputs, rows, parameters, deadline, requestedOutputs, trace })
+  if (rows !== undefined) {
+    return Result.succeed({ id, inputs, rows, parameters, deadline, connection, requestedOutputs, trace })
+  }
   const given: Array<WireTensor> = []
   for (const [index, tensor] of inputs.entries()) {
     const name = model.description.signature.inputs[index]?.name
@@ -37,7 +39,10 @@ export const make = (
     outputs: [],
     trace,
   }
-  return Result.map(validate(model.description, wire, deadline), ({ request }) => ({ ...request, requestedOutputs }))
+  return Result.map(validate(model.description, wire, deadline, connection), ({ request }) => ({
+    ...request,
+    requestedOutputs,
+  }))
 }
 
 /**

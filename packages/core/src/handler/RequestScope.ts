@@ -52,6 +52,10 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
     return this.#request.sequence
   }
 
+  get connection() {
+    return this.#request.connection
+  }
+
   get trace() {
     return this.#request.trace
   }

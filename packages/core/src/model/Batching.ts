@@ -15,6 +15,11 @@ interface ClosingOptions {
   readonly maxQueueDelay?: Duration.Input
   /** Numbers of rows at which a batch goes at once; only of use together with a delay. */
   readonly preferredBatchSizes?: ReadonlyArray<number>
+  /**
+   * Time in which requests without a deadline are to be answered. A request that would take longer is refused on
+   * arrival with `QueueFull`. Default: the time that callers wait, learned from those that leave before their answer.
+   */
+  readonly latencyTarget?: Duration.Input
 }
 
 /** Batching options of a declaration: how batches close, which requests share them, and how requests queue. */
@@ -133,6 +138,8 @@ export interface Batching {
   readonly maxQueueDelay: Duration.Duration
   readonly preferredBatchSizes: ReadonlyArray<number>
   readonly maxQueueSize: number
+  /** Undefined if it is learned. */
+  readonly latencyTarget?: Duration.Duration | undefined
   /** Undefined if all requests are equal, and wait as long as they like. */
   readonly queueing?: Queueing | undefined
   /** The smallest first; the last one is `maxBatchSize`. Empty: batches are never filled up. */
@@ -196,6 +203,7 @@ export const resolve = <I extends Fields, P extends ParameterFields | undefined>
   const {
     maxQueueDelay = 0,
     preferredBatchSizes = [],
+    latencyTarget,
     shared = true,
     padTo,
     ragged = {},
@@ -220,6 +228,7 @@ export const resolve = <I extends Fields, P extends ParameterFields | undefined>
     maxQueueDelay: Duration.fromInputUnsafe(maxQueueDelay),
     preferredBatchSizes,
     maxQueueSize: queueing.maxQueueSize ?? defaultMaxQueueSize,
+    ...(latencyTarget !== undefined && { latencyTarget: positive(model, "latencyTarget", latencyTarget) }),
     queueing: resolveQueueing(model, queueing),
     padTo: sizes.length === 0 ? [] : [...new Set([...sizes, maxBatchSize])].toSorted((a, b) => a - b),
     ragged: dims.map((dim) => raggedDim(model, signature, dim)),
@@ -302,6 +311,12 @@ const requireSizes = (model: string, option: string, sizes: ReadonlyArray<number
       )
     }
   }
+}
+
+const positive = (model: string, option: string, value: Duration.Input): Duration.Duration => {
+  const duration = Duration.fromInputUnsafe(value)
+  if (Duration.isPositive(duration)) return duration
+  throw new TypeError(`Model "${model}": ${option} must be longer than 0, but ${Duration.format(duration)} was given.`)
 }
 
 /** @throws TypeError if the option is not an integer of at least `minimum` */

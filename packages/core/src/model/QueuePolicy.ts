@@ -124,7 +124,7 @@ export const isPlain = ({ preserveOrdering, priorityLevels, defaultPolicy }: Que
 }
 
 /** Whether a request may have a queue timeout. */
-export const isTimed = ({ defaultTimeout, allowTimeoutOverride }: QueuePolicy): boolean =>
+const isTimed = ({ defaultTimeout, allowTimeoutOverride }: QueuePolicy): boolean =>
   Duration.isFinite(defaultTimeout) || allowTimeoutOverride
 
 const resolvePolicy = (options: QueuePolicyOptions, refuse: (text: string) => TypeError): QueuePolicy => {

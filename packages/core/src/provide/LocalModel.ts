@@ -120,6 +120,7 @@ export const make = Effect.fnUntraced(function* ({
     maxQueueSize: batching.maxQueueSize,
     groupOrder: batching.groupOrder,
     queueing: batching.queueing,
+    latencyTarget: batching.latencyTarget && Duration.toMillis(batching.latencyTarget) * 1e6,
     startsAt: batching.startsAt,
     passesReschedules: isHosted,
     makeQueue: sequences?.makeQueue,

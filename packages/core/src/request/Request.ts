@@ -26,6 +26,11 @@ export interface Request {
   readonly declared?: { readonly [name: string]: unknown }
   /** Deadline of the caller, as MonotonicTime. */
   readonly deadline: number | undefined
+  /**
+   * Identifies the connection that the request has come by, which shares a queue with the others; undefined for a
+   * request of this process.
+   */
+  readonly connection?: object | undefined
   /** Names of the outputs that the caller wants; absent or empty for all. A model answers all of them in any case. */
   readonly requestedOutputs?: ReadonlyArray<string>
   /** Where a decoupled model's responses go, ahead of its reply; any other model answers by the reply alone. */

@@ -3,7 +3,7 @@ import { expect, it } from "vitest"
 import { Admission } from "./Admission.ts"
 
 /** No slot is free. */
-const load = { rows: 1, rowsAhead: 0, slots: 1, free: 0 }
+const load = { rows: 1, rowsAhead: 0, slots: 1, free: 0, longestWait: Infinity }
 
 /** An admission that knows batches of 10 + rows. */
 const learned = (maxBatchSize = 8): Admission => {
@@ -28,6 +28,13 @@ it("adds the rest of the running batch, the batches ahead, and the own one", () 
   expect(admission.predict({ ...load, now: 110, rowsAhead: 24, slots: 1 })).toBeCloseTo(8 + 3 * 18 + 18)
   // A batch that takes longer than expected may end at any moment.
   expect(admission.predict({ ...load, now: 500, rowsAhead: 0, slots: 1 })).toBeCloseTo(11)
+})
+
+it("a request waits no longer than its queue timeout", () => {
+  const admission = learned()
+  admission.started(8, 100)
+  expect(admission.predict({ ...load, now: 110, rowsAhead: 24, longestWait: 20 })).toBeCloseTo(20 + 18)
+  expect(admission.predict({ ...load, now: 110, rowsAhead: 0, longestWait: 20 })).toBeCloseTo(8 + 11)
 })
 
 it("instances share the work", () => {

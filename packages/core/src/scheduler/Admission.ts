@@ -22,6 +22,8 @@ export interface Load {
   readonly slots: number
   /** Those of them that are free. */
   readonly free: number
+  /** Longest time in the queue, by its queue timeout. */
+  readonly longestWait: number
 }
 
 /**
@@ -54,7 +56,7 @@ export class Admission {
   }
 
   /** Time until the answer to a request; undefined if it need not wait for a running batch, or if nothing is known. */
-  predict({ now, rows, rowsAhead, slots, free }: Load): number | undefined {
+  predict({ now, rows, rowsAhead, slots, free, longestWait }: Load): number | undefined {
     if (!this.#costs.isKnown || slots === 0 || this.#isStale(now)) return undefined
     const batchesAhead = Math.floor(rowsAhead / this.#fullRows)
     if (batchesAhead < free) return undefined
@@ -64,7 +66,7 @@ export class Admission {
     const rest = Math.min(Math.max(0, this.#expectedEnds - this.#running * now), slots * fullBatch)
     const waiting = (batchesAhead - free) * fullBatch
     const ownRows = batchesAhead === 0 ? Math.min(rowsAhead + rows, this.#fullRows) : this.#fullRows
-    return (rest + waiting) / slots + this.#costs.low(ownRows)
+    return Math.min((rest + waiting) / slots, longestWait) + this.#costs.low(ownRows)
   }
 
   /** Whether a request with so much time left is answered in time, by its prediction. */

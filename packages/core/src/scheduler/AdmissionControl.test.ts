@@ -56,6 +56,61 @@ it.effect("refuses nothing without a deadline, while an instance is free, and be
   }),
 )
 
+it.effect("refuses a request without a deadline that would exceed the latency target", () =>
+  Effect.gen(function* () {
+    const { send, settle, complete, sizes, statistics } = yield* taught({ latencyTarget: 25e6 })
+    yield* send(4)
+    yield* settle
+    const kept = yield* send(4)
+    const refused = yield* Effect.flip(Fiber.join(yield* send(1)))
+    expect(refused).toMatchObject({
+      _tag: "QueueFull",
+      message: expect.stringContaining("an answer is expected in 30 ms, and 25 ms are the latency target"),
+      retryAfter: 5,
+    })
+    expect(statistics.queueRefusals.predicted).toBe(1)
+    // A request that was admitted is executed, however late.
+    yield* TestClock.adjust("100 millis")
+    yield* complete(4)
+    expect(sizes().at(-1)).toBe("4")
+    yield* complete(5)
+    yield* Fiber.join(kept)
+  }),
+)
+
+it.effect("a deadline counts more than the latency target", () =>
+  Effect.gen(function* () {
+    const { send, settle, statistics, now } = yield* taught({ latencyTarget: 5e6 })
+    yield* send(4)
+    yield* settle
+    yield* send(4, { deadline: now + 60 })
+    expect(statistics.queueRefusals.predicted).toBe(0)
+  }),
+)
+
+it.effect("refuses a request without a deadline for which callers would not wait, once many have left", () =>
+  Effect.gen(function* () {
+    const { send, settle, statistics } = yield* taught()
+    const sendAll = () => Effect.all(Array.from({ length: 60 }, () => send(4)))
+    const first = yield* send(4)
+    yield* settle
+    const patient = yield* sendAll()
+    expect(statistics.queueRefusals.predicted).toBe(0)
+    yield* TestClock.adjust("25 millis")
+    yield* Effect.forEach(patient, Fiber.interrupt)
+    // The running batch ends now, as it seems, and the two queued ones after 10 and 20 ms.
+    yield* send(4)
+    yield* send(4)
+    expect(statistics.queueRefusals.predicted).toBe(0)
+    const refused = yield* Effect.flip(Fiber.join(yield* send(4)))
+    expect(refused).toMatchObject({
+      _tag: "QueueFull",
+      message: expect.stringContaining("an answer is expected in 30 ms, and 22.5 ms are what callers wait for"),
+    })
+    yield* Fiber.interrupt(first)
+  }),
+)
+
 it.effect("drops what can no longer be in time when an instance takes a batch", () =>
   Effect.gen(function* () {
     const { send, settle, complete, sizes, statistics, now } = yield* taught()
@@ -109,20 +164,44 @@ it.effect("a request of a higher level does not wait for those of a lower one", 
   }),
 )
 
-it.effect.each(["REJECT", "DELAY"] as const)("predicts nothing where queue timeouts decide: %s", (timeoutAction) =>
+const timed = (timeoutAction: "REJECT" | "DELAY") => ({
+  queueing: {
+    ...plainQueueing,
+    defaultPolicy: { ...plainQueueing.defaultPolicy, timeoutAction, defaultTimeout: Duration.millis(15) },
+  },
+})
+
+it.effect("a request waits for no longer than its queue timeout", () =>
   Effect.gen(function* () {
-    const defaultPolicy = { ...plainQueueing.defaultPolicy, timeoutAction, defaultTimeout: Duration.millis(15) }
-    const { send, settle, complete, statistics, now } = yield* taught({ queueing: { ...plainQueueing, defaultPolicy } })
+    const { send, settle, complete, statistics, now } = yield* taught(timed("REJECT"))
     yield* send(4)
     yield* settle
     const queued = []
+    // At most 15 ms in the queue, and 10 of its own.
     for (let count = 0; count < 10; count++) queued.push(yield* send(4, { deadline: now + 30 }))
+    expect(statistics.queueRefusals.predicted).toBe(0)
+    expect(yield* Effect.flip(Fiber.join(yield* send(4, { deadline: now + 24 })))).toMatchObject({ _tag: "QueueFull" })
     yield* TestClock.adjust("15 millis")
     yield* complete(4)
-    expect(statistics.queueRefusals).toMatchObject({ predicted: 0, timeout: timeoutAction === "REJECT" ? 10 : 0 })
-    yield* TestClock.adjust("15 millis")
-    const expected = { _tag: timeoutAction === "REJECT" ? "QueueTimeout" : "DeadlineExceeded" }
-    for (const each of queued) expect(yield* Effect.flip(Fiber.join(each))).toMatchObject(expected)
+    expect(statistics.queueRefusals).toMatchObject({ predicted: 1, timeout: 10 })
+    for (const each of queued) expect(yield* Effect.flip(Fiber.join(each))).toMatchObject({ _tag: "QueueTimeout" })
+  }),
+)
+
+it.effect("requests whose queue timeout has passed are not ahead of those of their level", () =>
+  Effect.gen(function* () {
+    const { send, settle, complete, sizes, statistics, now } = yield* taught(timed("DELAY"))
+    yield* send(4)
+    yield* settle
+    for (let count = 0; count < 10; count++) yield* send(4)
+    expect(yield* Effect.flip(Fiber.join(yield* send(3, { deadline: now + 60 })))).toMatchObject({ _tag: "QueueFull" })
+    yield* TestClock.adjust("16 millis")
+    const kept = yield* send(3, { deadline: now + 60 })
+    expect(statistics.queueRefusals.predicted).toBe(1)
+    yield* complete(4)
+    expect(sizes().at(-1)).toBe("3")
+    yield* complete(5)
+    yield* Fiber.join(kept)
   }),
 )
 

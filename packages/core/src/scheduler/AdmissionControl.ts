@@ -1,17 +1,22 @@
 /**
  * Refuses the requests of a scheduler that would be late: on arrival, and when an instance is ready to take them.
- * Admission.ts predicts. Requests without a deadline, and those that find a free instance, are never refused.
+ * Admission.ts predicts. A request without a deadline is late beyond the latency target of the model, or beyond the
+ * time that callers wait (Patience.ts). It is refused on arrival alone: once queued, its caller may wait for any time.
+ * Requests that find a free instance are never refused.
  */
 import { type InferenceError, QueueFull } from "../error/InferenceError.ts"
 import { errorPrefix } from "../request/Request.ts"
 import type { QueueRefusals } from "../metrics/ModelStatistics.ts"
 import type { Admission } from "./Admission.ts"
+import type { Patience } from "./Patience.ts"
 import type { Pool } from "./Pool.ts"
 import type { Queue } from "./Queue.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
 
 export interface AdmissionControlOptions {
   readonly admission: Admission
+  /** The time that callers without a deadline wait; a number is the latency target of the model, in nanoseconds. */
+  readonly patience: Patience | number
   readonly queue: Queue
   readonly pool: Pick<Pool, "concurrency" | "vacancies">
   readonly maxBatchSize: number
@@ -32,21 +37,37 @@ export class AdmissionControl {
   /** Returns the refusal of a request that arrives. A request that is admitted keeps its prediction. */
   refusal(queued: QueuedRequest, now: number): QueueFull | undefined {
     const { deadline, rows } = queued.request
-    if (deadline === undefined) return undefined
     const { admission, queue, pool } = this.#options
+    const left = this.#timeLeft(queued, now)
+    if (left === Infinity) return undefined
     const rowsAhead = queue.rowsAhead?.(queued.request)
     if (rowsAhead === undefined) return undefined
-    const predicted = admission.predict({ now, rows, rowsAhead, slots: pool.concurrency, free: pool.vacancies })
+    const longestWait = queue.longestWait?.(queued.request) ?? Infinity
+    const { concurrency: slots, vacancies: free } = pool
+    const predicted = admission.predict({ now, rows, rowsAhead, slots, free, longestWait })
     if (predicted === undefined) return undefined
-    const left = deadline * 1e6 - now
     if (admission.isInTime(predicted, left)) {
       queued.predictedEnd = now + predicted
+      if (deadline === undefined) return undefined
       queued.dueAt = deadline * 1e6
       this.#hasDueTimes = true
       return undefined
     }
     this.#options.refusals.predicted += 1
-    return tooLate(queued, predicted, left)
+    return tooLate(queued, predicted, left, deadline === undefined ? this.#limit : "are left")
+  }
+
+  /** Nanoseconds until the answer of a request that arrives is late; infinite if it may take any time. */
+  #timeLeft({ request: { deadline, emit } }: QueuedRequest, now: number): number {
+    if (deadline !== undefined) return deadline * 1e6 - now
+    const { patience } = this.#options
+    if (typeof patience === "number") return patience
+    // A stream of responses is no answer that its caller waits for.
+    return emit === undefined ? patience.at(now) : Infinity
+  }
+
+  get #limit(): string {
+    return typeof this.#options.patience === "number" ? "are the latency target" : "are what callers wait for"
   }
 
   /**
@@ -73,15 +94,15 @@ export class AdmissionControl {
     const predicted = admission.shortest(queued.request.rows)
     if (queued.predictedEnd > 0) admission.answered(now + predicted - queued.predictedEnd)
     refusals.predicted += 1
-    refuse(queued, tooLate(queued, predicted, queued.dueAt - now))
+    refuse(queued, tooLate(queued, predicted, queued.dueAt - now, "are left"))
   }
 }
 
 /** Rounded to a tenth of a millisecond. */
 const millis = (nanos: number): number => Math.max(0, Math.round(nanos / 1e5) / 10)
 
-const tooLate = ({ request }: QueuedRequest, predicted: number, left: number): QueueFull => {
-  const times = `an answer is expected in ${millis(predicted)} ms, and ${millis(left)} ms are left`
+const tooLate = ({ request }: QueuedRequest, predicted: number, left: number, limit: string): QueueFull => {
+  const times = `an answer is expected in ${millis(predicted)} ms, and ${millis(left)} ms ${limit}`
   return new QueueFull({
     message: `${errorPrefix(request)}The queue is too long to answer in time: ${times}`,
     retryAfter: Math.max(1, Math.round((predicted - Math.max(0, left)) / 1e6)),

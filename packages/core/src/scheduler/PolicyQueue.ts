@@ -4,15 +4,16 @@
  * an argument.
  *
  * Requests that may share a batch form lanes (PriorityLanes.ts). The lanes whose first request has the highest level,
- * and is the oldest of that level, go next, after retried batches. In the order of arrival, all requests form the same
- * lanes, and a request that cannot join the batch before it ends that batch.
+ * and the earliest turn of that level, go next, after retried batches. In the order of arrival, all requests form the
+ * same lanes, and a request that cannot join the batch before it ends that batch.
  */
+import { FairTurns, isAhead } from "./FairTurns.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import type { Request } from "../request/Request.ts"
 import { Expiries } from "./Expiries.ts"
 import { PriorityLane, PriorityLanes } from "./PriorityLanes.ts"
 import { type Decision, earliest, empty, type Queue, type QueueOptions, type TimedQueue } from "./Queue.ts"
-import { isTimed, levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
+import { levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
 import { Retries } from "./Retries.ts"
 
 export interface PolicyQueueOptions extends QueueOptions {
@@ -32,14 +33,16 @@ export class PolicyQueue implements Queue, TimedQueue {
   /** Number of rows at which a batch closes immediately. */
   readonly #maxPreferred: number
   readonly #maxRequests: number
-  /** Whether requests may have a queue timeout. */
-  readonly #isTimed: boolean
   readonly #lanes = new Map<string, PriorityLanes>()
   readonly #sizes = new Map<bigint, number>()
-  /** Rows by level. */
+  /** Rows by level, without those whose queue timeout has passed. */
   readonly #rows = new Map<bigint, number>()
+  /** Rows by level whose queue timeout has passed. */
+  readonly #lateRows = new Map<bigint, number>()
   readonly #expirations = new Expiries<QueuedRequest>()
   readonly #retries = new Retries()
+  /** Undefined if responses keep the order of arrival. */
+  readonly #turns: FairTurns | undefined
   #size = 0
 
   constructor(options: PolicyQueueOptions) {
@@ -49,7 +52,7 @@ export class PolicyQueue implements Queue, TimedQueue {
     this.#maxPreferred = Math.max(...this.#preferred)
     const policies = [queueing.defaultPolicy, ...queueing.policies.values()]
     this.#maxRequests = fullLevels * Math.max(...policies.map(({ maxQueueSize }) => maxQueueSize))
-    this.#isTimed = policies.some(isTimed)
+    this.#turns = queueing.preserveOrdering ? undefined : new FairTurns()
   }
 
   get size(): number {
@@ -68,14 +71,20 @@ export class PolicyQueue implements Queue, TimedQueue {
     return oldest
   }
 
-  /** Undefined with queue timeouts: requests that are ahead may leave before their turn, or go to the end. */
-  rowsAhead({ parameters }: Request): number | undefined {
-    if (this.#isTimed) return undefined
+  /** At most: with queue timeouts, requests that are ahead may leave before their turn, or go to the end. */
+  rowsAhead({ parameters }: Request): number {
     const ownLevel = levelOf(this.#options.queueing, parameters)
     let rows = 0
     for (const [level, ofLevel] of this.#rows) if (level <= ownLevel) rows += ofLevel
+    for (const [level, ofLevel] of this.#lateRows) if (level < ownLevel) rows += ofLevel
     for (const { request } of this.#retries.all()) rows += request.rows
     return rows
+  }
+
+  /** Requests of its level that are ahead leave with their queue timeout, and it leaves itself. */
+  longestWait({ parameters }: Request): number {
+    const policy = policyOf(this.#options.queueing, levelOf(this.#options.queueing, parameters))
+    return policy.timeoutAction === "REJECT" ? timeoutOf(policy, parameters) : Infinity
   }
 
   *front(): Iterable<QueuedRequest> {
@@ -91,13 +100,14 @@ export class PolicyQueue implements Queue, TimedQueue {
     if (size >= policy.maxQueueSize || this.#size >= this.#maxRequests) return false
     this.#size += 1
     this.#sizes.set(level, size + 1)
-    this.#rows.set(level, (this.#rows.get(level) ?? 0) + queued.request.rows)
+    add(this.#rows, level, queued.request.rows)
     const timeout = timeoutOf(policy, parameters)
     if (timeout !== Infinity) queued.timeout = this.#expirations.add(queued, queued.queuedAt + timeout)
     if (this.#options.groupOrder === "arrival") {
       queued.key = key
       key = ""
     }
+    this.#turns?.enter(queued)
     let lanes = this.#lanes.get(key)
     if (lanes === undefined) this.#lanes.set(key, (lanes = new PriorityLanes(key)))
     lanes.push(queued, level, false)
@@ -114,15 +124,12 @@ export class PolicyQueue implements Queue, TimedQueue {
     if (lane === undefined) return
     this.#size -= 1
     if (!(lane instanceof PriorityLane)) return this.#retries.remove(lane, queued)
+    this.#turns?.leave(queued)
     const { level, lanes } = lane
     const size = this.#sizes.get(level) ?? 0
-    if (size > 1) {
-      this.#sizes.set(level, size - 1)
-      this.#rows.set(level, (this.#rows.get(level) ?? 0) - queued.request.rows)
-    } else {
-      this.#sizes.delete(level)
-      this.#rows.delete(level)
-    }
+    if (size > 1) this.#sizes.set(level, size - 1)
+    else this.#sizes.delete(level)
+    add(lane.isLate ? this.#lateRows : this.#rows, level, -queued.request.rows)
     this.#expirations.delete(queued.timeout)
     lanes.remove(lane, queued)
     if (lanes.first === undefined) this.#lanes.delete(lanes.key)
@@ -136,6 +143,8 @@ export class PolicyQueue implements Queue, TimedQueue {
       if (policyOf(this.#options.queueing, lane.level).timeoutAction === "DELAY") {
         lane.lanes.remove(lane, queued)
         lane.lanes.push(queued, lane.level, true)
+        add(this.#rows, lane.level, -queued.request.rows)
+        add(this.#lateRows, lane.level, queued.request.rows)
       } else {
         this.remove(queued)
         this.#options.reject(queued)
@@ -146,7 +155,9 @@ export class PolicyQueue implements Queue, TimedQueue {
   decide(now: number): Decision {
     const next = this.#next(now)
     if (next === undefined) return empty
-    return typeof next === "number" ? { _tag: "Wait", until: next } : this.#take(next)
+    if (typeof next === "number") return { _tag: "Wait", until: next }
+    this.#turns?.taken(next)
+    return this.#take(next)
   }
 
   isReady(now: number): boolean {
@@ -186,7 +197,7 @@ export class PolicyQueue implements Queue, TimedQueue {
     for (const { first: lane } of this.#lanes.values()) {
       if (lane === undefined) continue
       if (first === undefined || lane.isAhead(first.level, first.isLate)) first = lane
-      else if (!first.isAhead(lane.level, lane.isLate) && lane.first.queuedAt < first.first.queuedAt) first = lane
+      else if (!first.isAhead(lane.level, lane.isLate) && isAhead(lane.first, first.first)) first = lane
     }
     return first?.lanes
   }
@@ -221,4 +232,11 @@ export class PolicyQueue implements Queue, TimedQueue {
     if (preferred > 0 && !isLate) return fitting.slice(0, preferred)
     return isFull || rows >= this.#maxPreferred || now >= until ? fitting : until
   }
+}
+
+/** Levels without rows have no entry: there may be more levels than memory has room for. */
+const add = (rows: Map<bigint, number>, level: bigint, more: number): void => {
+  const sum = (rows.get(level) ?? 0) + more
+  if (sum > 0) rows.set(level, sum)
+  else rows.delete(level)
 }

@@ -1,7 +1,7 @@
 /**
  * Requests that may share a batch, in the order of execution: by priority level, those with an expired queue timeout
- * behind the others of their level, and first come first served in each of these lanes. Pure data; PolicyQueue.ts
- * chooses the lane.
+ * behind the others of their level, and in the order of their turns (FairTurns.ts) in each of these lanes. Pure data;
+ * PolicyQueue.ts chooses the lane.
  *
  *   level 1        a ─ b ─ c
  *   level 1, late  d
@@ -56,7 +56,8 @@ export class PriorityLanes {
     let index = this.#lanes.findIndex((lane) => !lane.isAhead(level, isLate))
     if (index < 0) index = this.#lanes.length
     const lane = this.#lanes[index]
-    if (lane?.level === level && lane.isLate === isLate) RequestGroup.append(lane, queued)
+    if (lane?.level === level && lane.isLate === isLate)
+      (isLate ? RequestGroup.append : RequestGroup.insert)(lane, queued)
     else this.#lanes.splice(index, 0, new PriorityLane(this, level, isLate, queued))
   }
 

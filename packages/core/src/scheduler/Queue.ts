@@ -48,8 +48,12 @@ export interface Queue {
   readonly oldest: number | undefined
   /** Rows that would go before those of this request; absent or undefined if that is unknown. */
   rowsAhead?(request: Request): number | undefined
+  /** How long this request waits at most, in nanoseconds, however many go before it. Default: for any time. */
+  longestWait?(request: Request): number
   /** The requests that go next, in order. They may leave during the iteration. */
   front?(): Iterable<QueuedRequest>
+  /** The request that should leave a full queue in favour of this one; undefined if none should. */
+  displaceable?(request: Request): QueuedRequest | undefined
   /** Why the queue cannot take the request, even if it has room; undefined if it can. */
   refusal?(request: Request): InferenceError | undefined
   /** False if the queue is full. Requests with the same key may share a batch. */

@@ -17,6 +17,16 @@ export interface RequestGroup {
   first: QueuedRequest
   last: QueuedRequest
   rows: number
+  /** The last request of each turn; undefined while all have come in the order of their turns. */
+  turns?: Map<number, QueuedRequest> | undefined
+}
+
+/** The requests of one connection in a queue (FairTurns.ts). */
+export interface ConnectionShare {
+  /** The turn of its last request. */
+  last: number
+  /** Rows that are queued. */
+  rows: number
 }
 
 /** The execution of a request. */
@@ -47,6 +57,9 @@ export class QueuedRequest {
   isCancelled = false
   /** Requests with the same key may share a batch. Set by a queue that holds all of them as one group. */
   key = ""
+  /** Its place among the requests of all connections (FairTurns.ts); 0 in a queue in the order of arrival. */
+  turn = 0
+  share: ConnectionShare | undefined = undefined
   /** Set while it is in the queue; the group's own, as are the two neighbours in it. */
   group: RequestGroup | undefined = undefined
   previous: QueuedRequest | undefined = undefined

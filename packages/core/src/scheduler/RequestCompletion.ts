@@ -9,6 +9,7 @@ import type { QueuedRequest } from "./QueuedRequest.ts"
 import type { InferenceError } from "../error/InferenceError.ts"
 import type { Response } from "../request/Request.ts"
 import { Ordering } from "./Ordering.ts"
+import type { Patience } from "./Patience.ts"
 import type { Queue } from "./Queue.ts"
 import type { ComputeDurations, FailureReason, ModelStatistics } from "../metrics/ModelStatistics.ts"
 
@@ -19,6 +20,8 @@ export interface RequestCompletionOptions {
   readonly deadlines: Deadlines<QueuedRequest>
   readonly statistics: ModelStatistics
   readonly admission: Admission
+  /** Learns from the callers without a deadline; undefined for a model with a latency target. */
+  readonly patience: Patience | undefined
   /** The monotonic time in nanoseconds. */
   readonly nanos: () => number
   /** Receives what a caller's reply function throws. */
@@ -49,9 +52,10 @@ export class RequestCompletion {
     compute: ComputeDurations,
   ): void {
     if (!this.#end(queued)) return
-    const { statistics, nanos } = this.#options
+    const { statistics, nanos, patience } = this.#options
     const waited = elapsed - compute.input - compute.infer - compute.output
     queued.statistics.succeeded(elapsed, waited, compute, queued.request.id)
+    if (queued.request.deadline === undefined) patience?.answered(elapsed, queued.queuedAt + elapsed)
     queued.continues = result.success.rest !== undefined
     if (queued.request.emit !== undefined && !queued.continues) {
       statistics.response(queued.responses)?.ended(nanos() - queued.respondedAt)
@@ -81,7 +85,13 @@ export class RequestCompletion {
 
   /** Ends the request without a reply. */
   cancel(queued: QueuedRequest): void {
-    if (this.#end(queued, "CANCELED")) this.#countFailure(queued, "CANCELED")
+    if (this.#end(queued, "CANCELED")) {
+      this.#countFailure(queued, "CANCELED")
+      const { patience, nanos } = this.#options
+      const { deadline, emit } = queued.request
+      const now = nanos()
+      if (deadline === undefined && emit === undefined) patience?.left(now - queued.queuedAt, now)
+    }
     this.#options.deadlines.delete(queued)
     this.ordering?.leave(queued)
   }

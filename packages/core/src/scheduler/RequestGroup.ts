@@ -12,9 +12,40 @@ export const append = (group: RequestGroup, queued: QueuedRequest): void => {
   group.rows += queued.request.rows
 }
 
+/** Inserts the request behind those of earlier turns, and of its own. */
+export const insert = (group: RequestGroup, queued: QueuedRequest): void => {
+  const { turn } = queued
+  if (turn < group.last.turn) {
+    const turns = (group.turns ??= turnsOf(group))
+    let at = turn
+    while (at >= group.first.turn && !turns.has(at)) at -= 1
+    place(group, queued, turns.get(at))
+  } else append(group, queued)
+  group.turns?.set(turn, queued)
+}
+
+const turnsOf = (group: RequestGroup): Map<number, QueuedRequest> =>
+  new Map(requests(group).map((queued) => [queued.turn, queued]))
+
+/** Not at the end. */
+const place = (group: RequestGroup, queued: QueuedRequest, previous: QueuedRequest | undefined): void => {
+  const next = previous === undefined ? group.first : previous.next
+  queued.group = group
+  queued.previous = previous
+  queued.next = next
+  if (previous === undefined) group.first = queued
+  else previous.next = queued
+  if (next !== undefined) next.previous = queued
+  group.rows += queued.request.rows
+}
+
 /** Whether none is left. */
 export const remove = (group: RequestGroup, queued: QueuedRequest): boolean => {
   const { previous, next } = queued
+  if (group.turns?.get(queued.turn) === queued) {
+    if (previous?.turn === queued.turn) group.turns.set(queued.turn, previous)
+    else group.turns.delete(queued.turn)
+  }
   group.rows -= queued.request.rows
   if (previous !== undefined) previous.next = next
   else if (next !== undefined) group.first = next

@@ -4,13 +4,15 @@
  * cost 0.55 µs of CPU time per request in batches of 32 and 1.9 µs in batches of 1, with a PolicyQueue 0.70 and 2.4
  * (medians of five processes each, in turns).
  *
- * Requests that may share a batch form a group, first come first served. The group with the oldest request goes first,
- * after batches that are executed again. In the order of arrival, all requests form one group, and a request that
- * cannot join the batch before it ends that batch.
+ * Requests that may share a batch form a group, first come first served for each connection, and connections in turn.
+ * The group whose request has the first turn goes first, after batches that are executed again. In the order of
+ * arrival, all requests form one group, and a request that cannot join the batch before it ends that batch.
  *
  * A request leaves in O(1). A decision takes no more than a look at each group, or at a batch of requests.
  */
+import { FairTurns, isAhead } from "./FairTurns.ts"
 import type { QueuedRequest, RequestGroup as Group } from "./QueuedRequest.ts"
+import type { Request } from "../request/Request.ts"
 import * as RequestGroup from "./RequestGroup.ts"
 import { type Decision, earliest, empty, type Queue, type QueueOptions } from "./Queue.ts"
 import { Retries } from "./Retries.ts"
@@ -19,6 +21,7 @@ export class RequestQueue implements Queue {
   readonly #options: QueueOptions
   readonly #groups = new Map<string, Group>()
   readonly #retries = new Retries()
+  readonly #turns = new FairTurns()
   #size = 0
   #rows = 0
 
@@ -31,16 +34,18 @@ export class RequestQueue implements Queue {
   }
 
   get oldest(): number | undefined {
-    const first = this.#oldest()?.first.queuedAt ?? Infinity
-    return this.#size === 0 ? undefined : earliest(this.#retries.all(), first)
+    if (this.#size === 0) return undefined
+    let oldest = earliest(this.#retries.all(), Infinity)
+    for (const group of this.#groups.values()) oldest = earliest(RequestGroup.requests(group), oldest)
+    return oldest
   }
 
-  rowsAhead(): number {
-    return this.#rows
+  rowsAhead(request: Request): number {
+    return Math.min(this.#rows, this.#turns.rowsAhead(request))
   }
 
   *front(): Iterable<QueuedRequest> {
-    let queued = this.#retries.next().length > 0 ? undefined : this.#oldest()?.first
+    let queued = this.#retries.next().length > 0 ? undefined : this.#first()?.first
     while (queued !== undefined) {
       const { next }: QueuedRequest = queued
       yield queued
@@ -56,10 +61,17 @@ export class RequestQueue implements Queue {
       queued.key = key
       key = ""
     }
+    this.#turns.enter(queued)
     const group = this.#groups.get(key)
     if (group === undefined) this.#groups.set(key, RequestGroup.open(key, queued, false))
-    else RequestGroup.append(group, queued)
+    else RequestGroup.insert(group, queued)
     return true
+  }
+
+  displaceable(request: Request): QueuedRequest | undefined {
+    let last: QueuedRequest | undefined
+    for (const group of this.#groups.values()) if (last === undefined || group.last.turn > last.turn) last = group.last
+    return last !== undefined && this.#turns.turnOf(request) < last.turn ? last : undefined
   }
 
   retry(requests: ReadonlyArray<QueuedRequest>): void {
@@ -73,8 +85,9 @@ export class RequestQueue implements Queue {
     if (group === undefined) return
     this.#size -= 1
     this.#rows -= queued.request.rows
-    if (group.isClosed) this.#retries.remove(group, queued)
-    else if (RequestGroup.remove(group, queued)) this.#groups.delete(group.key)
+    if (group.isClosed) return this.#retries.remove(group, queued)
+    this.#turns.leave(queued)
+    if (RequestGroup.remove(group, queued)) this.#groups.delete(group.key)
   }
 
   decide(now: number): Decision {
@@ -83,7 +96,10 @@ export class RequestQueue implements Queue {
     if (retried.length > 0) return this.#take(retried)
     const next = this.#next(now)
     if (next === undefined) return empty
-    return typeof next === "number" ? { _tag: "Wait", until: next } : this.#take(this.#fitting(next))
+    if (typeof next === "number") return { _tag: "Wait", until: next }
+    const fitting = this.#fitting(next)
+    this.#turns.taken(fitting)
+    return this.#take(fitting)
   }
 
   isReady(now: number): boolean {
@@ -104,12 +120,19 @@ export class RequestQueue implements Queue {
   /** The group that goes now, or the time until which all groups wait; undefined for none. */
   #next(now: number): Group | number | undefined {
     const { maxBatchSize, maxQueueDelay } = this.#options
-    const oldest = this.#oldest()
-    if (oldest === undefined) return undefined
-    const until = oldest.first.queuedAt + maxQueueDelay
-    if (now >= until || oldest.rows >= maxBatchSize || isMixed(oldest)) return oldest
-    // While the oldest group waits for more, another one may already be complete.
-    for (const group of this.#groups.values()) if (group.rows >= maxBatchSize) return group
+    const first = this.#first()
+    if (first === undefined || maxQueueDelay === 0) return first
+    if (first.rows >= maxBatchSize || isMixed(first)) return first
+    // The request with the first turn is not always the oldest of its group, which has little more than a batch.
+    let until = earliest(RequestGroup.requests(first), Infinity) + maxQueueDelay
+    if (now >= until) return first
+    // While the first group waits for more, another one may already be complete, or have waited for longer.
+    for (const group of this.#groups.values()) {
+      if (group.rows >= maxBatchSize) return group
+      const groupUntil = earliest(RequestGroup.requests(group), Infinity) + maxQueueDelay
+      if (now >= groupUntil) return group
+      until = Math.min(until, groupUntil)
+    }
     return until
   }
 
@@ -125,12 +148,12 @@ export class RequestQueue implements Queue {
     return fitting
   }
 
-  #oldest(): Group | undefined {
-    let oldest: Group | undefined
-    for (const group of this.#groups.values()) {
-      if (oldest === undefined || group.first.queuedAt < oldest.first.queuedAt) oldest = group
-    }
-    return oldest
+  /** The group whose first request has the first turn, or is the oldest of those. */
+  #first(): Group | undefined {
+    let first: Group | undefined
+    for (const group of this.#groups.values())
+      if (first === undefined || isAhead(group.first, first.first)) first = group
+    return first
   }
 }
 

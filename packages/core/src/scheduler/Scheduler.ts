@@ -35,6 +35,7 @@ import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from ".
 import { tracerOf } from "../request/RequestSpan.ts"
 import type { StartThreshold } from "../model/Batching.ts"
 import type { Instance } from "../instance/Instance.ts"
+import { Patience } from "./Patience.ts"
 import { PolicyQueue } from "./PolicyQueue.ts"
 import { Pool } from "./Pool.ts"
 import type { Queue, QueueOptions } from "./Queue.ts"
@@ -56,6 +57,8 @@ export interface SchedulerOptions extends QueueOptions {
   readonly preferredBatchSizes: ReadonlyArray<number>
   /** Undefined if all requests are equal, and wait as long as they like. */
   readonly queueing?: Queueing | undefined
+  /** Time in which requests without a deadline are to be answered, in nanoseconds. Default: what callers wait for. */
+  readonly latencyTarget?: number | undefined
   /** Requests share a batch only where this agrees (Grouping.ts). */
   readonly groupKey: (request: Request) => string
   /** Whether the halves of a batch that fails are executed by themselves. */
@@ -129,8 +132,10 @@ export class Scheduler {
     const queue = this.#makeQueue(warn)
     this.#queue = queue
     const admission = new Admission(options.maxBatchSize)
+    const patience = options.latencyTarget === undefined ? new Patience() : undefined
     this.#admission = new AdmissionControl({
       admission,
+      patience: patience ?? options.latencyTarget ?? Infinity,
       queue,
       pool: this.#pool,
       maxBatchSize: options.maxBatchSize,
@@ -155,6 +160,7 @@ export class Scheduler {
       deadlines: this.#deadlines,
       statistics,
       admission,
+      patience,
       nanos: this.#nanos,
       onEnd: () => this.#openRequests.end(),
       onLeave: () => this.#dispatcher.left(),
@@ -325,6 +331,13 @@ export class Scheduler {
     const hasRoom = ordering === undefined || this.#queue.size + ordering.held < maxQueueSize
     if (hasRoom && this.#queue.offer(queued, groupKey(request))) return undefined
     statistics.queueRefusals.full += 1
+    const displaced = this.#queue.displaceable?.(request)
+    if (displaced === undefined) return this.#queueFull(request)
+    this.#completion.refuse(displaced, "REJECTED", this.#queueFull(displaced.request))
+    return this.#queue.offer(queued, groupKey(request)) ? undefined : this.#queueFull(request)
+  }
+
+  #queueFull(request: Request): QueueFull {
     const reason = this.#queue.fullReason?.(request)
     const message = `${errorPrefix(request)}Exceeds maximum queue size${reason === undefined ? "" : `: ${reason}`}`
     return new QueueFull({ message, retryAfter: this.#retryAfter() })

@@ -22,7 +22,15 @@ class Ranked extends Model.Service<Ranked>()("ranked", {
   batching: { priorities: { levels: 2, default: 2 } },
 }) {}
 
-const seconds = 8
+/** Callers that tell their deadline, and callers that leave without telling it, after so many milliseconds. */
+type Limit = { readonly timeout: number } | { readonly patience: number }
+
+const limits: ReadonlyArray<readonly [string, Limit]> = [
+  ["a deadline", { timeout: 100 }],
+  ["callers that leave", { patience: 100 }],
+]
+
+const seconds = 5
 
 /** Requests before the load, in milliseconds. */
 const first = [0, 100, 200, 300, 400, 500].map((at) => ({ at }))
@@ -30,14 +38,14 @@ const first = [0, 100, 200, 300, 400, 500].map((at) => ({ at }))
 const overload = (
   model: Simulation.SimulatedModel,
   cost: (rows: number) => number,
-  { perSecond, timeout = 100, instances = 1 }: { perSecond: number; timeout?: number; instances?: number },
+  { perSecond, limit, instances = 1 }: { perSecond: number; limit: Limit; instances?: number },
 ) => {
-  const load = Simulation.poisson({ perSecond, seconds, timeout })
+  const load = Simulation.poisson({ perSecond, seconds, ...limit })
   // Nothing is known, and so nothing is refused, before some batches have ended.
   const traffic = [...first, ...[...load].map((arrival) => ({ ...arrival, at: arrival.at + 1000 }))]
   const [outcome] = Simulation.run(model, { traffic, cost, instances })
   if (outcome === undefined) throw new Error("There is an outcome.")
-  const { refused, expired, latency } = outcome
+  const { refused, expired, left, latency } = outcome
   const [answered, requests] = [outcome.answered - first.length, outcome.requests - first.length]
   return {
     ...outcome,
@@ -45,7 +53,7 @@ const overload = (
     requests,
     inTime: answered / seconds,
     accepted: requests - refused.full - refused.predicted,
-    expired,
+    late: expired + left,
     latency,
   }
 }
@@ -60,18 +68,22 @@ const shapes: ReadonlyArray<readonly [string, Simulation.SimulatedModel, (rows: 
   ["a model without batches with eight instances", Single, () => 10, 8, 800],
 ]
 
-describe.each([1.2, 2, 5])("at %s times what it can", (times) => {
-  it.each(shapes)("%s answers that much in time", (_, model, cost, instances, capacity) => {
-    const outcome = overload(model, cost, { perSecond: capacity * times, instances })
-    expect(outcome.inTime / capacity).toBeGreaterThan(0.95)
-    expect(outcome.expired).toBeLessThan(0.02 * outcome.accepted)
-    expect(outcome.latency.p99).toBeLessThan(100)
+describe.each(limits)("with %s", (_, limit) => {
+  describe.each([1.2, 2, 5])("at %s times what it can", (times) => {
+    it.each(shapes)("%s answers that much in time", (_, model, cost, instances, capacity) => {
+      const outcome = overload(model, cost, { perSecond: capacity * times, limit, instances })
+      expect(outcome.inTime / capacity).toBeGreaterThan(0.95)
+      // Callers that leave are known only once some have left.
+      const tolerated = "patience" in limit ? 0.15 : 0.02
+      expect(outcome.late).toBeLessThan(tolerated * outcome.accepted)
+      expect(outcome.latency.p99).toBeLessThan(100)
+    })
   })
-})
 
-it.each(shapes)("%s refuses nothing below what it can", (_, model, cost, instances, capacity) => {
-  const { answered, requests } = overload(model, cost, { perSecond: 0.6 * capacity, instances })
-  expect(answered).toBe(requests)
+  it.each(shapes)("%s refuses nothing below what it can", (_, model, cost, instances, capacity) => {
+    const { answered, requests } = overload(model, cost, { perSecond: 0.6 * capacity, limit, instances })
+    expect(answered).toBe(requests)
+  })
 })
 
 it("requests of a level that is ahead do not lower what is answered in time", () => {

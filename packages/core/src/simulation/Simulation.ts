@@ -12,11 +12,12 @@
  * ```
  */
 import { Duration, Effect, Exit, Result, Scope } from "effect"
+import { constVoid } from "effect/Function"
 import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import { parameters } from "../model/QueuedCall.ts"
 import { DeadlineExceeded, type InferenceError, QueueFull, QueueTimeout } from "../error/InferenceError.ts"
-import { noParameters, type Request, type Response } from "../request/Request.ts"
+import { type Cancel, noParameters, type Request, type Response } from "../request/Request.ts"
 import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import * as Batch from "../batch/Batch.ts"
 import * as Padding from "../batch/Padding.ts"
@@ -74,6 +75,8 @@ export interface Outcome extends Policy {
   }
   /** Their deadline passed before their answer. */
   readonly expired: number
+  /** Their caller left before their answer. */
+  readonly left: number
   /** Milliseconds from arrival to response, of the answered requests; NaN without any. */
   readonly latency: Latency
   readonly batches: number
@@ -131,6 +134,7 @@ const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationO
     maxQueueSize: batching.maxQueueSize,
     groupOrder: batching.groupOrder,
     queueing: batching.queueing,
+    latencyTarget: batching.latencyTarget && Duration.toMillis(batching.latencyTarget) * 1e6,
   })
   const scheduler = Effect.runSync(Effect.provideContext(Scope.provide(make, scope), VirtualTime.context(agenda)))
   const tally = new Tally()
@@ -140,8 +144,22 @@ const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationO
       throw new RangeError(`A request comes at ${arrival.at} ms, after one at ${agenda.now / 1e6}.`)
     agenda.runUntil(at)
     tally.requests += 1
-    if ((arrival.rows ?? 1) > maxBatchSize) tally.large += 1
-    else scheduler.submit(request(arrival), (outcome) => tally.add(agenda.now - at, agenda.now, outcome))
+    if ((arrival.rows ?? 1) > maxBatchSize) {
+      tally.large += 1
+      continue
+    }
+    let leave: Cancel | undefined
+    const stay =
+      arrival.patience === undefined
+        ? constVoid
+        : agenda.after(Duration.toMillis(Duration.fromInputUnsafe(arrival.patience)) * 1e6, () => {
+            tally.left += 1
+            leave?.()
+          })
+    leave = scheduler.submit(request(arrival), (outcome) => {
+      stay()
+      tally.add(agenda.now - at, agenda.now, outcome)
+    })
   }
   agenda.run()
   Effect.runSync(Scope.close(scope, Exit.void))
@@ -166,6 +184,7 @@ const request = ({ at, rows = 1, group = "", timeout, ...queued }: Arrival): Req
 class Tally {
   requests = 0
   large = 0
+  left = 0
   #full = 0
   #late = 0
   #expired = 0
@@ -190,6 +209,7 @@ class Tally {
       answered: this.#latencies.length,
       refused: { full: this.#full - predicted, late: this.#late, large: this.large, predicted },
       expired: this.#expired,
+      left: this.left,
       latency: latencyOf(this.#latencies),
       batches,
       meanRows: sum(({ rows }) => rows) / batches,

@@ -23,6 +23,8 @@ export interface Arrival {
   readonly queueTimeout?: Duration.Input
   /** Time from its arrival to its deadline, as in a call's options. Default: it has no deadline. */
   readonly timeout?: Duration.Input
+  /** Time after which its caller leaves, which the server does not know. Default: the caller stays. */
+  readonly patience?: Duration.Input
 }
 
 /** Rate, duration and kind of synthetic requests. */
@@ -34,6 +36,8 @@ export interface TrafficOptions {
   readonly rows?: number
   /** Time from arrival to deadline of each of them. Default: they have no deadline. */
   readonly timeout?: Duration.Input
+  /** Time after which the caller of each of them leaves, which the server does not know. Default: all stay. */
+  readonly patience?: Duration.Input
 }
 
 /** One every so often. */
@@ -44,16 +48,16 @@ export const poisson = ({ seed = 1, ...options }: TrafficOptions & { readonly se
   arrivals(options, (perSecond) => Gaps.poisson(perSecond, Random.make(seed)))
 
 const arrivals = (
-  { perSecond, seconds, rows = 1, timeout }: TrafficOptions,
+  { perSecond, seconds, rows = 1, timeout, patience }: TrafficOptions,
   gaps: (perSecond: number) => Gaps.Arrivals,
 ): Iterable<Arrival> => {
   if (!(perSecond > 0 && perSecond < Infinity)) throw new RangeError(`perSecond must be above 0: ${perSecond}`)
   if (!(seconds > 0 && seconds < Infinity)) throw new RangeError(`seconds must be above 0: ${seconds}`)
-  const deadline = timeout === undefined ? {} : { timeout }
+  const limits = { ...(timeout === undefined ? {} : { timeout }), ...(patience === undefined ? {} : { patience }) }
   return {
     *[Symbol.iterator]() {
       const { next } = gaps(perSecond)
-      for (let at = next(); at < seconds * 1000; at += next()) yield { at, rows, ...deadline }
+      for (let at = next(); at < seconds * 1000; at += next()) yield { at, rows, ...limits }
     },
   }
 }

@@ -39,11 +39,15 @@ const batchNote =
   "input shape. If you want to specify the full shape including the batch dim in your input dims config, try setting " +
   "max_batch_size to zero. See the model configuration docs for more info on max_batch_size."
 
-/** Validates a request. `deadline` is in milliseconds of the clock; undefined if the caller set none. */
+/**
+ * Validates a request. `deadline` is in milliseconds of the clock; undefined if the caller set none. `connection`
+ * identifies the connection that it has come by.
+ */
 export const validate = (
   model: ModelInterface,
   wire: WireRequest,
   deadline: number | undefined,
+  connection?: object,
 ): Result.Result<Validated, InvalidRequest> => {
   const refuse = (text: string) => Result.fail(new InvalidRequest({ message: errorPrefix(wire) + text }))
   const specs = model.signature.inputs
@@ -111,6 +115,7 @@ export const validate = (
       rows,
       parameters: KnownParameters.forModel(wire.parameters),
       deadline,
+      connection,
       requestedOutputs: wire.outputs.length === 0 ? noOutputs : wire.outputs.map(({ name }) => name),
       trace: wire.trace,
     },

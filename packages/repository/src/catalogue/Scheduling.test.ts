@@ -1,6 +1,6 @@
 /** How requests wait and share batches by configuration, through the real ONNX Runtime. */
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { Tensor } from "@nereid/core"
 import { infer } from "@nereid/core/internal/running/CallableModel"
 import { addSub, ragged } from "../../../../test/fixtures/onnx.ts"
@@ -144,6 +144,30 @@ it.live("an unknown order of groups makes the model unavailable", () =>
     const { reason } = yield* only(addSub("FP32", ["n", 2]), `max_batch_size: 4 ${groupOrder("shape")}`)
     expect(reason).toContain(
       "parameter 'batch_group_order' must be independent or arrival for m, but 'shape' was given",
+    )
+  }),
+)
+
+const latencyTarget = (value: string) =>
+  `parameters { key: "latency_target_microseconds" value { string_value: "${value}" } }`
+
+it.live("a parameter sets the latency target", () =>
+  Effect.gen(function* () {
+    const model = yield* loaded(
+      addSub("FP32", ["n", 2]),
+      `max_batch_size: 4 dynamic_batching {} ${latencyTarget("2500")}`,
+    )
+    expect(model.description.batching.latencyTarget).toEqual(Duration.micros(2500n))
+    const without = yield* loaded(addSub("FP32", ["n", 2]), "max_batch_size: 4 dynamic_batching {}")
+    expect(without.description.batching.latencyTarget).toBeUndefined()
+  }),
+)
+
+it.live.each(["0", "-1", "soon", "1.5"])("a latency target of %s makes the model unavailable", (value) =>
+  Effect.gen(function* () {
+    const { reason } = yield* only(addSub("FP32", ["n", 2]), `max_batch_size: 4 ${latencyTarget(value)}`)
+    expect(reason).toContain(
+      `parameter 'latency_target_microseconds' must be an integer above 0 for m, but '${value}' was given`,
     )
   }),
 )

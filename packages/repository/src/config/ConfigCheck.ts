@@ -9,6 +9,7 @@ import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy } from "@nerei
 import { ModelQueuePolicy_TimeoutAction as TimeoutAction } from "@nereid/protocol/model_config"
 import * as BatchGroupOrder from "./BatchGroupOrder.ts"
 import * as EnsembleConfig from "./EnsembleConfig.ts"
+import * as LatencyTarget from "./LatencyTarget.ts"
 import * as MetricsCheck from "./MetricsCheck.ts"
 import * as SequenceCheck from "./SequenceCheck.ts"
 
@@ -19,7 +20,8 @@ export const problem = (config: ModelConfig): string | undefined =>
   schedulingProblem(config) ??
   cacheProblem(config) ??
   MetricsCheck.problem(config) ??
-  BatchGroupOrder.problem(config)
+  BatchGroupOrder.problem(config) ??
+  LatencyTarget.problem(config)
 
 /** Checks the name that a configuration gives its model. */
 export const nameProblem = ({ name }: ModelConfig, directory: string): string | undefined =>

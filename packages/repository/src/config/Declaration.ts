@@ -18,6 +18,7 @@ import {
   type ModelSequenceBatching,
 } from "@nereid/protocol/model_config"
 import * as BatchGroupOrder from "./BatchGroupOrder.ts"
+import * as LatencyTarget from "./LatencyTarget.ts"
 import * as StartThreshold from "./StartThreshold.ts"
 
 export type RepositoryModelClass = ModelClass<unknown, string, Field.Fields, Field.Fields>
@@ -48,6 +49,7 @@ export const make = ({ config, labels, version, sequencing }: DeclaredVersion): 
         ...definition.batching,
         differing: differing(config, definition.signature),
         queueing: queueing(config),
+        latencyTarget: LatencyTarget.of(config),
         startsAt: StartThreshold.read(process.env, config),
       },
     },

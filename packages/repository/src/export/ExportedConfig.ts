@@ -21,6 +21,7 @@ import {
   ModelTensorReshapeSchema,
 } from "@nereid/protocol/model_config"
 import * as BatchGroupOrder from "../config/BatchGroupOrder.ts"
+import * as LatencyTarget from "../config/LatencyTarget.ts"
 import * as ExportedWarmUp from "./ExportedWarmUp.ts"
 import type { ModelFileContent } from "./ModelFileContent.ts"
 
@@ -61,10 +62,11 @@ export const make = (
     })),
     optimization: modelFile && optimizationOf(modelFile),
     parameters: Object.fromEntries(
-      Object.entries({ ...modelFile?.parameters, ...groupOrder(running) }).map(([name, stringValue]) => [
-        name,
-        create(ModelParameterSchema, { stringValue }),
-      ]),
+      Object.entries({
+        ...modelFile?.parameters,
+        ...groupOrder(running),
+        ...LatencyTarget.toParameter(running.description.batching.latencyTarget),
+      }).map(([name, stringValue]) => [name, create(ModelParameterSchema, { stringValue })]),
     ),
     schedulingChoice: scheduling(declaredConfig),
     modelWarmup: [...warmUp.messages],

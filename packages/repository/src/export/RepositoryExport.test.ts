@@ -2,7 +2,7 @@
 import { altered } from "../../../../test/fixtures/runningModel.ts"
 import { expect, it } from "@effect/vitest"
 import { join } from "node:path"
-import { Context, Effect, Layer, Result, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Result, Stream } from "effect"
 import { Tensor } from "@nereid/core"
 import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
 import type { ExportedLayer, ExportedModel } from "@nereid/core/internal/lifecycle/ExportedModels"
@@ -262,6 +262,18 @@ it.live("a file whose requests may differ in shape groups them as the model in c
       String(text(Result.getOrThrow(exportRepository([{ definition, running }])).files, "plain/config.pbtxt"))
     expect(config(running)).not.toContain("batch_group_order")
     expect(config(varying)).toMatch(/key: "batch_group_order"\s+value: \{\s+string_value: "independent"/)
+  }),
+)
+
+it.live("a file keeps its latency target", () =>
+  Effect.gen(function* () {
+    const { definition, running } = yield* built("PlainLive")
+    const { batching } = running.description
+    const target = altered(running, { description: { batching: { ...batching, latencyTarget: Duration.millis(40) } } })
+    const { files } = Result.getOrThrow(exportRepository([{ definition, running: target }]))
+    expect(text(files, "plain/config.pbtxt")).toMatch(
+      /key: "latency_target_microseconds"\s+value: \{\s+string_value: "40000"/,
+    )
   }),
 )
 

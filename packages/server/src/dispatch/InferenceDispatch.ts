@@ -98,7 +98,8 @@ export const make = (
       return refuse(end, borrowed.failure)
     }
     const loan = borrowed.success
-    const validated = validate(model.description, loan?.request ?? wire, deadline)
+    const connection = memory === unattributed ? undefined : memory
+    const validated = validate(model.description, loan?.request ?? wire, deadline, connection)
     if (Result.isFailure(validated)) {
       loan?.release()
       memory.give(size)
