@@ -8,3 +8,17 @@ export const notReady = ({ name, version }: { readonly name: string; readonly ve
 /** The model, or its server, is stopping. */
 export const stopping = (): Unavailable =>
   new Unavailable({ message: "Server is stopping, scheduler for model has stopped accepting new inference requests" })
+
+/**
+ * Makes an error without a stack, which costs several times the rest of it: an overloaded server refuses more requests
+ * than it answers.
+ */
+export const withoutStack = <E extends Error>(make: () => E): E => {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  try {
+    return make()
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+  }
+}

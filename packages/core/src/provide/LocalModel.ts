@@ -161,6 +161,8 @@ export const make = Effect.fnUntraced(function* ({
       keepsInputs,
       // Copies and parts of a response have their own memory.
       mapsShared: execution.mapsShared === true && cache === undefined && batching.groupBy.inputs.length === 0,
+      // A response may be cached.
+      preview: cache === undefined && !decoupled ? scheduler.preview : undefined,
       timeout: undefined,
       cycles: set.instances[0]?.cycles,
       submit,

@@ -24,6 +24,11 @@ export interface ModelCalls extends CallableModel {
   readonly keepsInputs: boolean
   /** Whether it maps shared memory of requests, and writes outputs there. Default false. */
   readonly mapsShared?: boolean | undefined
+  /**
+   * Returns the refusal of a request that has not arrived completely, by its deadline and its connection; undefined if
+   * it may be admitted. Absent where more of the request decides.
+   */
+  readonly preview?: ((deadline: number | undefined, connection: object) => InferenceError | undefined) | undefined
   /** Timeout of a request without a deadline, in milliseconds; undefined for none. */
   readonly timeout: number | undefined
   /** Finds models that wait for each other in a circle; undefined for a model whose code calls no other model. */

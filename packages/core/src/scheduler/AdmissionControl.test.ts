@@ -78,6 +78,30 @@ it.effect("refuses a request without a deadline that would exceed the latency ta
   }),
 )
 
+it.effect("refuses a request before it has arrived completely, and counts it", () =>
+  Effect.gen(function* () {
+    const { scheduler, send, settle, statistics, now } = yield* taught()
+    yield* send(4)
+    yield* settle
+    expect(scheduler.preview(now + 15, {})).toMatchObject({ _tag: "QueueFull", retryAfter: 5 })
+    expect(scheduler.preview(now + 25, {})).toBeUndefined()
+    expect(scheduler.preview(undefined, {})).toBeUndefined()
+    expect(statistics.queueRefusals.predicted).toBe(1)
+    expect(statistics.failures.REJECTED).toBe(1)
+  }),
+)
+
+it.effect("does not judge an incomplete request by a queue with priorities", () =>
+  Effect.gen(function* () {
+    const { scheduler, send, settle, now } = yield* taught({
+      queueing: { ...plain(100), priorityLevels: 2n, defaultPriorityLevel: 2n },
+    })
+    yield* send(4)
+    yield* settle
+    expect(scheduler.preview(now + 1, {})).toBeUndefined()
+  }),
+)
+
 it.effect("a deadline counts more than the latency target", () =>
   Effect.gen(function* () {
     const { send, settle, statistics, now } = yield* taught({ latencyTarget: 5e6 })

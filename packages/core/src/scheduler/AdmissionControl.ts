@@ -5,7 +5,8 @@
  * Requests that find a free instance are never refused.
  */
 import { type InferenceError, QueueFull } from "../error/InferenceError.ts"
-import { errorPrefix } from "../request/Request.ts"
+import { withoutStack } from "../error/Refusal.ts"
+import { errorPrefix, type Request } from "../request/Request.ts"
 import type { QueueRefusals } from "../metrics/ModelStatistics.ts"
 import type { Admission } from "./Admission.ts"
 import type { Patience } from "./Patience.ts"
@@ -36,29 +37,43 @@ export class AdmissionControl {
 
   /** Returns the refusal of a request that arrives. A request that is admitted keeps its prediction. */
   refusal(queued: QueuedRequest, now: number): QueueFull | undefined {
-    const { deadline, rows } = queued.request
-    const { admission, queue, pool } = this.#options
-    const left = this.#timeLeft(queued, now)
-    if (left === Infinity) return undefined
-    const rowsAhead = queue.rowsAhead?.(queued.request)
-    if (rowsAhead === undefined) return undefined
-    const longestWait = queue.longestWait?.(queued.request) ?? Infinity
-    const { concurrency: slots, vacancies: free } = pool
-    const predicted = admission.predict({ now, rows, rowsAhead, slots, free, longestWait })
+    const { request } = queued
+    const left = this.#timeLeft(request, now)
+    const predicted = this.#predict(request, left, now)
     if (predicted === undefined) return undefined
-    if (admission.isInTime(predicted, left)) {
-      queued.predictedEnd = now + predicted
-      if (deadline === undefined) return undefined
-      queued.dueAt = deadline * 1e6
-      this.#hasDueTimes = true
-      return undefined
-    }
+    if (!this.#options.admission.isInTime(predicted, left)) return this.#refuse(request, predicted, left)
+    queued.predictedEnd = now + predicted
+    if (request.deadline === undefined) return undefined
+    queued.dueAt = request.deadline * 1e6
+    this.#hasDueTimes = true
+    return undefined
+  }
+
+  /** The same of a request that has not arrived completely, and may still be admitted. */
+  preview(request: Request, now: number): QueueFull | undefined {
+    const left = this.#timeLeft(request, now)
+    const predicted = this.#predict(request, left, now)
+    if (predicted === undefined || this.#options.admission.isInTime(predicted, left)) return undefined
+    return this.#refuse(request, predicted, left)
+  }
+
+  #predict(request: Request, left: number, now: number): number | undefined {
+    if (left === Infinity) return undefined
+    const { admission, queue, pool } = this.#options
+    const rowsAhead = queue.rowsAhead?.(request)
+    if (rowsAhead === undefined) return undefined
+    const longestWait = queue.longestWait?.(request) ?? Infinity
+    const { concurrency: slots, vacancies: free } = pool
+    return admission.predict({ now, rows: request.rows, rowsAhead, slots, free, longestWait })
+  }
+
+  #refuse(request: Request, predicted: number, left: number): QueueFull {
     this.#options.refusals.predicted += 1
-    return tooLate(queued, predicted, left, deadline === undefined ? this.#limit : "are left")
+    return tooLate(request, predicted, left, request.deadline === undefined ? this.#limit : "are left")
   }
 
   /** Nanoseconds until the answer of a request that arrives is late; infinite if it may take any time. */
-  #timeLeft({ request: { deadline, emit } }: QueuedRequest, now: number): number {
+  #timeLeft({ deadline, emit }: Request, now: number): number {
     if (deadline !== undefined) return deadline * 1e6 - now
     const { patience } = this.#options
     if (typeof patience === "number") return patience
@@ -94,17 +109,16 @@ export class AdmissionControl {
     const predicted = admission.shortest(queued.request.rows)
     if (queued.predictedEnd > 0) admission.answered(now + predicted - queued.predictedEnd)
     refusals.predicted += 1
-    refuse(queued, tooLate(queued, predicted, queued.dueAt - now, "are left"))
+    refuse(queued, tooLate(queued.request, predicted, queued.dueAt - now, "are left"))
   }
 }
 
 /** Rounded to a tenth of a millisecond. */
 const millis = (nanos: number): number => Math.max(0, Math.round(nanos / 1e5) / 10)
 
-const tooLate = ({ request }: QueuedRequest, predicted: number, left: number, limit: string): QueueFull => {
+const tooLate = (request: Request, predicted: number, left: number, limit: string): QueueFull => {
   const times = `an answer is expected in ${millis(predicted)} ms, and ${millis(left)} ms ${limit}`
-  return new QueueFull({
-    message: `${errorPrefix(request)}The queue is too long to answer in time: ${times}`,
-    retryAfter: Math.max(1, Math.round((predicted - Math.max(0, left)) / 1e6)),
-  })
+  const message = `${errorPrefix(request)}The queue is too long to answer in time: ${times}`
+  const retryAfter = Math.max(1, Math.round((predicted - Math.max(0, left)) / 1e6))
+  return withoutStack(() => new QueueFull({ message, retryAfter }))
 }

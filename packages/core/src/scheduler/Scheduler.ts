@@ -31,7 +31,7 @@ import {
   QueueTimeout,
   type Unrecoverable,
 } from "../error/InferenceError.ts"
-import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from "../request/Request.ts"
+import { type Cancel, type Emit, errorPrefix, noParameters, type Reply, type Request } from "../request/Request.ts"
 import { tracerOf } from "../request/RequestSpan.ts"
 import type { StartThreshold } from "../model/Batching.ts"
 import type { Instance } from "../instance/Instance.ts"
@@ -43,7 +43,7 @@ import { plain, type Queueing } from "../model/QueuePolicy.ts"
 import { QueueTimeouts } from "./QueueTimeouts.ts"
 import { RequestQueue } from "./RequestQueue.ts"
 import { counted } from "./ResponseCount.ts"
-import { stopping } from "../error/Refusal.ts"
+import { stopping, withoutStack } from "../error/Refusal.ts"
 import { SequenceMove } from "../transfer/SequenceMove.ts"
 import type { FailureReason, RequestStatistics, ModelStatistics } from "../metrics/ModelStatistics.ts"
 import * as MonotonicTime from "../request/MonotonicTime.ts"
@@ -222,6 +222,19 @@ export class Scheduler {
     return () => this.#completion.cancel(queued)
   }
 
+  /**
+   * The refusal of a request that has not arrived completely, and would be late even with a single row. Undefined if it
+   * may be admitted, and where more than its connection and its deadline decides on its place in the queue.
+   */
+  readonly preview = (deadline: number | undefined, connection: object | undefined): QueueFull | undefined => {
+    const { queueing, makeQueue, statistics } = this.#options
+    if (queueing !== undefined || makeQueue !== undefined || !this.isReady()) return undefined
+    const request = { id: "", inputs: [], rows: 1, parameters: noParameters, deadline, connection }
+    const refusal = this.#admission.preview(request, this.#nanos())
+    if (refusal !== undefined) statistics.failed("REJECTED", 0)
+    return refusal
+  }
+
   /** The queue has changed beside a submission: a slot of a sequence may be free. */
   readonly queueChanged = (): void => {
     this.#timeouts?.changed()
@@ -340,7 +353,7 @@ export class Scheduler {
   #queueFull(request: Request): QueueFull {
     const reason = this.#queue.fullReason?.(request)
     const message = `${errorPrefix(request)}Exceeds maximum queue size${reason === undefined ? "" : `: ${reason}`}`
-    return new QueueFull({ message, retryAfter: this.#retryAfter() })
+    return withoutStack(() => new QueueFull({ message, retryAfter: this.#retryAfter() }))
   }
 
   #emitting(emit: Emit, queued: () => QueuedRequest): Emit {
@@ -401,4 +414,5 @@ export class Scheduler {
   }
 }
 
-const expired = (request: Request) => new DeadlineExceeded({ message: `${errorPrefix(request)}Deadline Exceeded` })
+const expired = (request: Request) =>
+  withoutStack(() => new DeadlineExceeded({ message: `${errorPrefix(request)}Deadline Exceeded` }))

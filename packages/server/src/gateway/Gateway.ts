@@ -16,6 +16,7 @@ import { type TensorSpec, wireDims } from "@nereid/core/internal/tensor/TensorSp
 import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as LimitReports from "../limit/LimitReports.ts"
+import { LateReading } from "../limit/LateReading.ts"
 import { MemoryBudget } from "../limit/MemoryBudget.ts"
 import { OpenConnections } from "../limit/OpenConnections.ts"
 import * as LogSettings from "../log/LogSettings.ts"
@@ -79,6 +80,8 @@ export interface Gateway extends InferenceDispatch.CountedDispatch {
   readonly logging: LogSettings.LogControl
   /** Takes reports of limits that acted, from all front ends. */
   readonly limits: LimitReports.LimitReports
+  /** Refuses inferences that all front ends read too late. */
+  readonly lateReading: LateReading
   /** Open connections of all front ends. */
   readonly connections: OpenConnections
   /** Memory that callers make the server hold, through all front ends. */
@@ -142,6 +145,8 @@ export const make = (
     readonly spans?: SpanSource | undefined
     /** Default: reports go nowhere. */
     readonly limits?: LimitReports.LimitReports
+    /** Default: that of the event loop. */
+    readonly lateReading?: LateReading
     /** Default: none is allowed. */
     readonly sharedMemory?: SharedMemory.SharedMemory
     /** Memory that callers may make the server hold, in bytes. Default: any number. */
@@ -191,6 +196,7 @@ export const make = (
         : Result.fail(new InvalidRequest({ message: `Request for unknown model : ${model}` })),
     logging: options.logging ?? LogSettings.make(),
     limits,
+    lateReading: options.lateReading ?? new LateReading(limits),
     connections: new OpenConnections(),
     memory,
     models: store,

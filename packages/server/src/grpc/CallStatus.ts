@@ -15,6 +15,7 @@ import {
   Unavailable,
 } from "@nereid/core/Errors"
 import { retryAfter } from "@nereid/core/internal/error/InferenceError"
+import * as LateReading from "../limit/LateReading.ts"
 import { minRate } from "../limit/ReceiveRate.ts"
 
 export interface CallStatus {
@@ -46,6 +47,16 @@ export const name = (code: number): string => codeName(code) ?? String(code)
 
 /** A defect. Its cause is in the log and not for the caller. */
 export const internal = fromError(new ExecutionFailed({ message: "Internal server error; see the server log" }))
+
+/** A call was read too late to be answered in time. Always these objects: their bytes are encoded once. */
+const readLate = fromError(LateReading.refused)
+const readPassed = fromError(LateReading.passed)
+
+export const lateReadings: ReadonlyArray<CallStatus> = [readLate, readPassed]
+
+/** The status of a refusal of LateReading.ts. */
+export const ofLateReading = (error: InferenceError): CallStatus =>
+  error === LateReading.passed ? readPassed : readLate
 
 /** The client ended its stream within a message. `progress` describes the received part. */
 export const incomplete = (progress: string): CallStatus =>

@@ -143,6 +143,11 @@ class EngineCallStream extends SendingCall implements CallStream, StreamHandler 
   fail(status: CallStatus.CallStatus): void {
     if (this.#isOver()) return
     this.#hasEnded = true
+    const known = lateHeads.get(status)
+    if (known !== undefined) {
+      this.#connection.head(this.#stream, known, [], true)
+      return this.#ended(0)
+    }
     const trailers = Object.entries(CallStatus.trailers(status)).flat()
     if (this.#hasSentHead) this.#connection.end(this.#stream, { template: undefined, fields: trailers })
     else this.#connection.head(this.#stream, replyHead, trailers, true)
@@ -182,5 +187,13 @@ const maxBytesAfterEnd = 16 * 1024 * 1024
 
 /** Without a date header, like gRPC's own servers. */
 const replyHead = new HeaderTemplate([":status", "200", "content-type", GrpcContentType.protobuf])
+
+/** Whole responses of calls that end at their headers. */
+const lateHeads = new Map(
+  CallStatus.lateReadings.map((status) => {
+    const head = { ":status": "200", "content-type": GrpcContentType.protobuf, ...CallStatus.trailers(status) }
+    return [status, new HeaderTemplate(Object.entries(head).flat())]
+  }),
+)
 
 const okTrailers = new HeaderTemplate(Object.entries(GrpcStatus.ok).flat())

@@ -1,6 +1,7 @@
 /** How long, how many and how much at most: the limits of the gRPC port, over real connections. */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Queue } from "effect"
+import * as LateLoop from "../limit/LateLoop.fixture.ts"
 import {
   addSub,
   closed,
@@ -59,6 +60,23 @@ it.live("a connection beyond the limit is closed, the others go on", () =>
     expect(yield* isHealthy(session)).toBe(true)
     yield* closed(yield* rawSession(server))
     expect(yield* isHealthy(session)).toBe(true)
+  }),
+)
+
+it.live.each(["node", "own"] as const)("a call that was read too late ends at its headers, over http2 %s", (http2) =>
+  Effect.gen(function* () {
+    const { lateReading } = LateLoop.make()
+    const server = yield* serve({ http2 }, { lateReading })
+    const session = yield* rawSession(server)
+    const headers = (timeout: string) => ({ "grpc-timeout": timeout, "content-type": "application/grpc" })
+    const send = (timeout: string) => rawCall(session, { chunks: [whole], headers: headers(timeout) })
+    const calls = yield* Effect.all(
+      Array.from({ length: 20 }, () => send("150m")),
+      { concurrency: "unbounded" },
+    )
+    const message = "The server has too many requests to read, and would answer this one too late"
+    for (const call of calls) expect(call).toMatchObject({ status: "14", message })
+    expect(yield* send("10S")).toMatchObject({ status: "0" })
   }),
 )
 

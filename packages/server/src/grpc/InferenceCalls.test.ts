@@ -5,10 +5,13 @@ import { describe, expect, it, vi } from "@effect/vitest"
 import { Deferred, Effect, Layer, Queue, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService, type ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
+import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
 import { ReceiveTimeout } from "./ReceiveTimeout.ts"
 import { frame } from "./GrpcServer.fixture.ts"
 import * as Gateway from "../gateway/Gateway.ts"
 import * as InferenceCalls from "./InferenceCalls.ts"
+import * as LateLoop from "../limit/LateLoop.fixture.ts"
+import type { LateReading } from "../limit/LateReading.ts"
 import * as CallRecord from "../log/CallRecord.ts"
 import { MemoryCallStream } from "./MemoryCallStream.fixture.ts"
 
@@ -60,7 +63,11 @@ const streamed = (message: Uint8Array) => {
   return errorMessage === "" ? value(inferResponse?.rawOutputContents[0]) : errorMessage
 }
 
-const harness = Effect.fnUntraced(function* (receiveTimeoutMillis = 10_000, maxMessageSize = 10_000) {
+const harness = Effect.fnUntraced(function* (
+  receiveTimeoutMillis = 10_000,
+  maxMessageSize = 10_000,
+  lateReading: LateReading | undefined = undefined,
+) {
   const open = yield* Deferred.make<void>()
   const started = yield* Queue.unbounded<void>()
   const produced = { count: 0 }
@@ -78,6 +85,7 @@ const harness = Effect.fnUntraced(function* (receiveTimeoutMillis = 10_000, maxM
     id: "nereid",
     version: "0",
     maxInFlightSize: 1e6,
+    ...(lateReading && { lateReading }),
   })
   const defects: Array<unknown> = []
   const calls = InferenceCalls.make({
@@ -124,6 +132,41 @@ describe("unary", () => {
       yield* Deferred.succeed(open, undefined)
       expect(yield* ended(first)).toBe("OK")
       expect(second.ending).toBeUndefined()
+    }),
+  )
+
+  it.live("is refused at its headers if it was read too late for its deadline", () =>
+    Effect.gen(function* () {
+      const { lateReading, acted } = LateLoop.make()
+      const { calls, twice } = yield* harness(10_000, 10_000, lateReading)
+      const late = new MemoryCallStream(calls, { ...unary, "grpc-timeout": "150m" })
+      expect(yield* ended(late)).toMatchObject({ tag: "QueueFull", retryAfter: 100 })
+      late.write(requestFrame("twice", 1))
+      const [patient, early] = [undefined, "10S"].map((timeout) => {
+        const call = new MemoryCallStream(calls, timeout === undefined ? unary : { ...unary, "grpc-timeout": timeout })
+        call.write(requestFrame("twice", 2))
+        return call
+      })
+      if (patient === undefined || early === undefined) throw new Error("There are two calls.")
+      expect([yield* ended(patient), yield* ended(early)]).toEqual(["OK", "OK"])
+      expect(acted).toEqual(["late_reading"])
+      expect(twice.description.statistics.success.count).toBe(2)
+    }),
+  )
+
+  it.live("counts the time in the socket against the deadline", () =>
+    Effect.gen(function* () {
+      const { lateReading } = LateLoop.make()
+      const { calls, started, gateway } = yield* harness(10_000, 10_000, lateReading)
+      const infer = vi.spyOn(gateway, "infer")
+      const before = MonotonicTime.millis()
+      const call = new MemoryCallStream(calls, { ...unary, "grpc-timeout": "10S" })
+      call.write(requestFrame("gated", 1))
+      yield* Queue.take(started)
+      const deadline = infer.mock.calls[0]?.[1] ?? 0
+      expect(deadline).toBeGreaterThanOrEqual(before + 10_000 - 40)
+      expect(deadline).toBeLessThanOrEqual(MonotonicTime.millis() + 10_000 - 40)
+      call.close()
     }),
   )
 

@@ -3,17 +3,18 @@
  * gRPC-Web, calls with compression in either direction, calls without permission for inference, and calls with an
  * `expect` header.
  */
+import { constVoid } from "effect/Function"
 import { InvalidRequest } from "@nereid/core/Errors"
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import type { CallHandler, CallHeaders } from "./Call.ts"
+import type { Call, CallHandler, CallHeaders, CallStream } from "./Call.ts"
 import * as CallStatus from "./CallStatus.ts"
 import * as GrpcCompression from "./GrpcCompression.ts"
 import { StreamCall } from "./StreamCall.ts"
 import { type GrpcCallOptions, UnaryCall } from "./UnaryCall.ts"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
-import type { CallRecords } from "../log/CallRecord.ts"
+import type { CallRecord, CallRecords } from "../log/CallRecord.ts"
 import { errorMode } from "./InferStream.ts"
 import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
@@ -29,6 +30,7 @@ export interface InferenceOptions extends GrpcCallOptions {
 
 export const make = (options: InferenceOptions): CallHandler => {
   const { forward, records, restrictedApis, responseCompression } = options
+  const { lateReading } = options.gateway
   const guard = restrictedApis("inference")
   const compresses = responseCompression !== "none"
   return {
@@ -40,13 +42,16 @@ export const make = (options: InferenceOptions): CallHandler => {
     begin: (headers, stream) => {
       const isStream = headers[":path"] === modelStreamInfer
       const record = records.begin(isStream ? undefined : "GRPC")
-      const prepare = RequestPreparation.make(forward, record, headers, Object.entries)
       const timeout = headers["grpc-timeout"]
       const milliseconds = timeout === undefined ? undefined : GrpcTimeout.parse(String(timeout))
-      const deadline = milliseconds === undefined ? undefined : MonotonicTime.millis() + milliseconds
+      const arrival = lateReading.arrival()
+      const late = isStream ? undefined : lateReading.refusal(arrival, milliseconds)
+      if (late !== undefined) return refuse(stream, CallStatus.ofLateReading(late), record)
+      const prepare = RequestPreparation.make(forward, record, headers, Object.entries)
+      const deadline = milliseconds === undefined ? undefined : MonotonicTime.millis() + milliseconds - arrival.waited
       const call = isStream
         ? new StreamCall(options, stream, { deadline, prepare, record, endsAtError: headers[errorMode] === "true" })
-        : new UnaryCall(options, stream, { deadline, prepare, record })
+        : new UnaryCall(options, stream, { deadline, prepare, record }, arrival)
       if (timeout !== undefined && milliseconds === undefined) {
         const message = `invalid grpc-timeout '${String(timeout)}'`
         call.fail(CallStatus.fromError(new InvalidRequest({ message })))
@@ -55,6 +60,15 @@ export const make = (options: InferenceOptions): CallHandler => {
     },
   }
 }
+
+/** Refuses a call before its message has come. */
+const refuse = (stream: CallStream, status: CallStatus.CallStatus, record: CallRecord | undefined): Call => {
+  stream.fail(status)
+  record?.end(modelInfer.slice(1), CallStatus.name(status.code))
+  return refused
+}
+
+const refused: Call = { onData: constVoid, onEnd: constVoid, onDrain: constVoid, onClose: constVoid }
 
 const { typeName, method } = GRPCInferenceService
 

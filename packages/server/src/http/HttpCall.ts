@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import { timeoutHeader } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { InvalidRequest } from "@nereid/core/Errors"
+import type { Arrival } from "../limit/LateReading.ts"
 import type { LimitReports } from "../limit/LimitReports.ts"
 import type { HeldMemory } from "../limit/MemoryBudget.ts"
 import type { CallRecord } from "../log/CallRecord.ts"
@@ -48,11 +49,24 @@ export const addTiming = ({ response }: HttpCall, timing: RequestTiming | undefi
   if (value !== undefined && !response.headersSent) response.setHeader(responseHeader, value)
 }
 
-/** Returns the deadline, as MonotonicTime; undefined if the client sets none. */
-export const deadline = ({ request }: HttpCall): Result.Result<number | undefined, InvalidRequest> => {
+export interface Deadline {
+  /** As MonotonicTime. */
+  readonly at: number
+  /** The client's own time, in milliseconds. */
+  readonly timeout: number
+}
+
+/** Returns the deadline, counted from the arrival; undefined if the client sets none. */
+export const deadline = (
+  { request }: HttpCall,
+  { waited }: Arrival,
+): Result.Result<Deadline | undefined, InvalidRequest> => {
   const text = single(request.headers[timeoutHeader])
   if (text === undefined) return Result.succeed(undefined)
-  if (/^[0-9]{1,12}(\.[0-9]+)?$/.test(text)) return Result.succeed(MonotonicTime.millis() + Number(text))
+  if (/^[0-9]{1,12}(\.[0-9]+)?$/.test(text)) {
+    const timeout = Number(text)
+    return Result.succeed({ at: MonotonicTime.millis() + timeout - waited, timeout })
+  }
   const message = `${timeoutHeader} must be a number of milliseconds, got: ${text.slice(0, 40)}`
   return Result.fail(new InvalidRequest({ message }))
 }

@@ -126,7 +126,7 @@ const handle = (
   if (HttpCompression.contentEncoding(request.headers["content-encoding"]) !== "identity") {
     return sendError(response, new InvalidRequest({ message: identityOnly }))
   }
-  const until = deadline(call)
+  const until = deadline(call, gateway.lateReading.arrival())
   if (Result.isFailure(until)) return sendError(response, until.failure)
 
   const submit = (body: Uint8Array, running: RunningModel) => {
@@ -167,7 +167,7 @@ const handle = (
         }),
     }
     const submitted = timed === undefined ? wire.success : timed.attach(wire.success)
-    const cancel = gateway.stream(submitted, until.success, receiver, memory)
+    const cancel = gateway.stream(submitted, until.success?.at, receiver, memory)
     isSubmitted = true
     response.on("close", cancel)
   }

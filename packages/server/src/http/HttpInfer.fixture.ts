@@ -4,6 +4,7 @@ import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request as httpRequ
 import { Effect, Layer } from "effect"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as Gateway from "../gateway/Gateway.ts"
+import type { LateReading } from "../limit/LateReading.ts"
 import * as HttpServer from "./HttpServer.ts"
 
 /** Serves models that the layer provides. */
@@ -11,10 +12,12 @@ export const serve = Effect.fnUntraced(function* <S>(
   layer: Layer.Layer<S>,
   services: ReadonlyArray<Effect.Effect<{ readonly model: RunningModel }, never, S>>,
   options: Partial<HttpServer.HttpServerOptions> = {},
+  lateReading?: LateReading,
 ) {
   const context = yield* Layer.build(layer)
   const models = yield* Effect.provideContext(Effect.all(services), context)
-  const gateway = Gateway.make(ModelStore.of(models.map(({ model }) => model)), { id: "nereid", version: "0" })
+  const store = ModelStore.of(models.map(({ model }) => model))
+  const gateway = Gateway.make(store, { id: "nereid", version: "0", ...(lateReading && { lateReading }) })
   return yield* HttpServer.make(gateway, { host: "127.0.0.1", port: 0, ...options })
 })
 

@@ -2,11 +2,14 @@
  * Repeated requests, whose path and document are remembered (RequestTemplates.ts), behave like the first one.
  * HttpServer.test.ts and Tracing.test.ts cover cancelled, late and traced requests.
  */
+import type { OutgoingHttpHeaders } from "node:http"
 import { connect } from "node:net"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import * as LateLoop from "../limit/LateLoop.fixture.ts"
+import type { LateReading } from "../limit/LateReading.ts"
 import { inferModel, json, serve } from "./HttpInfer.fixture.ts"
 
 class Bytes extends Model.Service<Bytes>()("bytes", {
@@ -33,10 +36,10 @@ const binary = (length: number, bytes: Uint8Array) => {
   return { body: Buffer.concat([text, bytes]), headers: { "inference-header-content-length": text.length } }
 }
 
-const harness = Effect.fnUntraced(function* (options: Parameters<typeof serve>[2] = {}) {
+const harness = Effect.fnUntraced(function* (options: Parameters<typeof serve>[2] = {}, lateReading?: LateReading) {
   let model: RunningModel | undefined
   const watched = Effect.tap(Bytes, (bytes) => Effect.sync(() => void (model = bytes.model)))
-  const at = yield* serve(BytesLive, [watched], options)
+  const at = yield* serve(BytesLive, [watched], options, lateReading)
   return { at, counted: () => model?.description.statistics }
 })
 
@@ -53,6 +56,19 @@ it.live("a response has the id and the elements of its request", () =>
       const named = { ...(id === "" ? {} : { id }), model_name: "bytes", model_version: "1" }
       assert.deepStrictEqual(response, { ...named, outputs: [output] })
     }
+  }),
+)
+
+it.live("a request that was read too late for its deadline is refused, and its connection stays", () =>
+  Effect.gen(function* () {
+    const { lateReading, acted } = LateLoop.make()
+    const { at } = yield* harness({}, lateReading)
+    const infer = (headers: OutgoingHttpHeaders) => inferModel(at, "bytes", document("a", [1]), headers)
+    const { status, headers } = yield* infer({ "nereid-timeout-ms": "150" })
+    assert.deepStrictEqual([status, headers["retry-after"], headers.connection], [503, "1", "keep-alive"])
+    assert.deepStrictEqual(acted, ["late_reading"])
+    assert.strictEqual((yield* infer({ "nereid-timeout-ms": "10000" })).status, 200)
+    assert.strictEqual((yield* infer({})).status, 200)
   }),
 )
 

@@ -5,7 +5,7 @@
  *     │          │       │ too large,  │ not    │ mal-      │ connection closed: cancel
  *     │          │       │ corrupt     │ found  │ formed    └─ failed: {"error": …}
  *     └──────────┴───────┴─────────────┴────────┴─ refused
- *       unknown encoding, bad length or timeout, too large
+ *       unknown encoding, bad length or timeout, too large; read too late, or would be answered too late
  */
 import { Result } from "effect"
 import {
@@ -17,7 +17,7 @@ import {
   headerLengthHeader,
   parseHeaderLength,
 } from "@nereid/core/internal/codec/json/BinaryExtension"
-import { type InvalidRequest, Unsupported } from "@nereid/core/Errors"
+import { type InferenceError, type InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import { RequestTemplates } from "@nereid/core/internal/codec/json/RequestTemplates"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
@@ -27,7 +27,7 @@ import * as HeldResponse from "./HeldResponse.ts"
 import { collect, jsonTooLarge, rawTooLarge } from "./HttpBody.ts"
 import { addTiming, deadline, preparation, type HttpCall, type InferOptions, single, timing } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
-import { sendChunks, sendError, sendText } from "../port/HttpReply.ts"
+import { sendChunks, sendError, sendErrorAndClose, sendText } from "../port/HttpReply.ts"
 import * as RequestMemory from "../memory/RequestMemory.ts"
 
 export const make = (gateway: Gateway, options: InferOptions): ((call: HttpCall) => void) => {
@@ -58,8 +58,14 @@ const infer = (
   }
   const headerLength = parseHeaderLength(single(headers[headerLengthHeader]))
   if (Result.isFailure(headerLength)) return sendError(response, headerLength.failure)
-  const until = deadline(call)
+  const arrival = gateway.lateReading.arrival()
+  const until = deadline(call, arrival)
   if (Result.isFailure(until)) return sendError(response, until.failure)
+  const late = gateway.lateReading.refusal(arrival, until.success?.timeout)
+  if (late !== undefined) return refuse(call, late)
+  const known = gateway.model(model.name, model.version)
+  const refusal = Result.isSuccess(known) ? known.success.calls.preview?.(until.success?.at, memory) : undefined
+  if (refusal !== undefined) return refuse(call, refusal)
 
   const whole = (body: Uint8Array) => {
     // An unknown model is reported before an invalid request.
@@ -78,12 +84,15 @@ const infer = (
     const wire = preparation(call, options)(decoded.success.wire)
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const timed = timing(call)
+    let isAnswered = false
     const cancel = gateway.infer(
       timed === undefined ? wire.success : timed.attach(wire.success),
-      until.success,
+      until.success?.at,
       (outcome) =>
         guard(() => {
           if (isClosed(response)) return
+          isAnswered = true
+          if (until.success === undefined) gateway.lateReading.answered(arrival)
           addTiming(call, timed)
           if (Result.isFailure(outcome)) return sendError(response, outcome.failure)
           const freeable = running.calls.keepsInputs ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
@@ -92,7 +101,10 @@ const infer = (
       memory,
     )
     // Harmless after the reply; before it, the caller has gone.
-    response.on("close", cancel)
+    response.on("close", () => {
+      if (!isAnswered && until.success === undefined) gateway.lateReading.left(arrival)
+      cancel()
+    })
   }
   const decompressed = (body: Result.Result<Uint8Array, InvalidRequest>) => {
     if (isClosed(response)) return
@@ -103,6 +115,14 @@ const infer = (
   const inflate = (body: Uint8Array) =>
     HttpCompression.decompress(encoding, body, maxInputSize, (result) => guard(() => decompressed(result)))
   collect(call, maxInputSize, (body) => guard(() => inflate(body)), tooLarge, headerLength.success)
+}
+
+/** Bytes of a body that are read to keep the connection of a refused request. */
+const keptBody = 64 * 1024
+
+const refuse = ({ request, response }: HttpCall, error: InferenceError): void => {
+  if (Number(request.headers["content-length"] ?? Infinity) <= keptBody) sendError(response, error)
+  else sendErrorAndClose(request, response, error)
 }
 
 /** `freeable`: memory that nothing uses once the response has been sent. The response may be a view on it. */

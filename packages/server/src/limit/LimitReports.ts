@@ -9,6 +9,7 @@ export type Limit =
   | "connections"
   | "connection_greeting"
   | "held_memory"
+  | "late_reading"
   | "receive_time"
   | "send_time"
   | "stream_resets"

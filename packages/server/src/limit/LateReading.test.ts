@@ -1,0 +1,134 @@
+import { describe, expect, it } from "vitest"
+import { type EventLoop, LateReading } from "./LateReading.ts"
+
+/** A loop whose time passes by calls. */
+const start = () => {
+  let now = 1000
+  let slept = 0
+  let end = () => {}
+  const acted: Array<string> = []
+  const loop: EventLoop = {
+    now: () => now,
+    slept: () => slept,
+    afterReads: (call) => {
+      end = call
+    },
+  }
+  const reading = new LateReading({ acted: (limit) => acted.push(limit) }, loop)
+  /** A turn that reads requests for this time, and is busy with other work for that one. */
+  const turn = (reads: number, work: number) => {
+    const first = reading.arrival()
+    now += reads
+    const last = reading.arrival()
+    end()
+    now += work
+    return { first, last }
+  }
+  const sleep = (millis: number) => {
+    now += millis
+    slept += millis
+  }
+  return { reading, turn, sleep, acted, after: (millis: number) => (now += millis) }
+}
+
+describe("the arrival of a request", () => {
+  it("is now if the loop has slept", () => {
+    const { reading, turn, sleep } = start()
+    turn(1, 1)
+    sleep(50)
+    turn(1, 1)
+    sleep(50)
+    expect(reading.arrival().waited).toBeCloseTo(1, 5)
+  })
+
+  it("is between the reads of the last turn and now if the loop was busy", () => {
+    const { turn } = start()
+    turn(0, 0)
+    turn(10, 30)
+    const { first, last } = turn(10, 30)
+    expect(first.waited).toBeCloseTo(20, 5)
+    expect(last.waited).toBeCloseTo(30, 5)
+  })
+
+  it("counts the time of a handler that has blocked the loop", () => {
+    const { reading, turn, sleep } = start()
+    turn(0, 0)
+    sleep(100)
+    turn(0, 60)
+    expect(reading.arrival().waited).toBeCloseTo(30, 5)
+  })
+})
+
+describe("a request is refused", () => {
+  it("with a deadline, once a fifth of its time has passed unread", () => {
+    const { reading, turn, acted } = start()
+    turn(0, 0)
+    turn(10, 30)
+    const early = turn(10, 30).last
+    expect(reading.refusal(early, 100)).toBeUndefined()
+    turn(10, 30)
+    const { last } = turn(10, 30)
+    expect(reading.refusal(last, 160)).toBeUndefined()
+    expect(reading.refusal(last, 140)).toMatchObject({ _tag: "QueueFull", retryAfter: 100 })
+    expect(acted).toEqual(["late_reading"])
+  })
+
+  it("without a deadline, by the time after which callers leave", () => {
+    const { reading, turn, after } = start()
+    turn(0, 0)
+    turn(10, 30)
+    const { last } = turn(10, 30)
+    expect(reading.refusal(last, undefined)).toBeUndefined()
+    for (let caller = 0; caller < 20; caller++) {
+      const arrival = reading.arrival()
+      turn(0, 0)
+      after(100)
+      reading.left(arrival)
+    }
+    for (let count = 0; count < 4; count++) turn(10, 30)
+    expect(reading.refusal({ at: 0, waited: 10 }, undefined)).toBeUndefined()
+    expect(reading.refusal({ at: 0, waited: 30 }, undefined)).toMatchObject({ _tag: "QueueFull" })
+  })
+
+  it("not after a single pause of the loop", () => {
+    const { reading, turn, sleep } = start()
+    turn(0, 0)
+    sleep(10)
+    turn(0, 80)
+    const arrival = reading.arrival()
+    expect(arrival.waited).toBeCloseTo(40, 5)
+    expect(reading.refusal(arrival, 100)).toBeUndefined()
+  })
+
+  it("after half of its time in a single turn", () => {
+    const { reading, turn } = start()
+    turn(0, 0)
+    const { last } = turn(60, 0)
+    expect(reading.refusal(last, 130)).toBeUndefined()
+    expect(reading.refusal(last, 110)).toMatchObject({ _tag: "QueueFull" })
+  })
+
+  it("with its deadline, if that has passed", () => {
+    const { reading, turn } = start()
+    turn(0, 0)
+    const { last } = turn(60, 0)
+    expect(reading.refusal(last, 50)).toMatchObject({ _tag: "DeadlineExceeded" })
+  })
+
+  it("not after less than 20 ms, which say nothing", () => {
+    const { reading, turn } = start()
+    for (let count = 0; count < 9; count++) turn(0, 30)
+    const arrival = reading.arrival()
+    expect(arrival.waited).toBeCloseTo(15, 5)
+    expect(reading.refusal(arrival, 16)).toBeUndefined()
+  })
+
+  it("not without a deadline while all callers stay, however late it is read", () => {
+    const { reading, turn } = start()
+    for (let count = 0; count < 100; count++) {
+      const { last } = turn(1000, 1000)
+      reading.answered(last)
+      expect(reading.refusal(last, undefined)).toBeUndefined()
+    }
+  })
+})

@@ -1,0 +1,131 @@
+/**
+ * Refuses requests that were read too late to be answered in time, at their headers: before their body is read, decoded
+ * and queued. An overloaded event loop takes longer and longer turns, and what arrives meanwhile waits in the sockets,
+ * where no queue sees it. Without this, a server whose front end is the limit answers nothing in time.
+ *
+ *   turn of the loop     ├─ reads ─┤ replies, batches ├─ reads ──────┤ …
+ *   what a read finds              └── has arrived ───────────┘
+ *
+ * If turns stay long, requests with a deadline are refused once a part of their time has passed. Those without one are
+ * refused by the time that callers wait, which is learned from callers that leave.
+ */
+import { DeadlineExceeded, QueueFull } from "@nereid/core/Errors"
+import { Patience } from "@nereid/core/internal/scheduler/Patience"
+import type { LimitReports } from "./LimitReports.ts"
+
+/** The part of a caller's time that may pass before its request is read, while the turns of the loop stay long. */
+const share = 0.2
+
+/** The part that may pass in any case: the first turns of an overload become longer and longer. */
+const largestShare = 0.5
+
+/** Milliseconds that any request may wait: below, a pause of the loop means no overload. */
+const tolerated = 20
+
+/** Milliseconds between two turns above which the loop may have slept between them. */
+const pause = 1
+
+/** A turn is long if its requests may have waited for more than this, in milliseconds, before it. */
+const long = 5
+
+/** So many long turns must follow each other: a single pause, such as a garbage collection, refuses nothing. */
+const enough = 2
+
+/** The loop and its clock, in milliseconds. */
+export interface EventLoop {
+  readonly now: () => number
+  /** Time that the loop has slept so far. */
+  readonly slept: () => number
+  /** Calls back once no socket is left to read in this turn. */
+  readonly afterReads: (call: () => void) => void
+}
+
+const eventLoop: EventLoop = {
+  now: () => performance.now(),
+  slept: () => performance.eventLoopUtilization().idle,
+  afterReads: (call) => void setImmediate(call),
+}
+
+/** The time at which a request has arrived, and how long it has waited since. */
+export interface Arrival {
+  readonly at: number
+  readonly waited: number
+}
+
+export class LateReading {
+  readonly #limits: LimitReports
+  readonly #loop: EventLoop
+  readonly #patience = new Patience()
+  #isReading = false
+  /** When the reads of this turn began; negative before the first. */
+  #turnAt = -1
+  /** Long turns in a row. */
+  #longTurns = 0
+  /** The earliest time at which what is read in this turn may have arrived. */
+  #since = 0
+  #slept = 0
+  readonly #endReads = () => {
+    this.#isReading = false
+  }
+
+  constructor(limits: LimitReports, loop: EventLoop = eventLoop) {
+    this.#limits = limits
+    this.#loop = loop
+  }
+
+  /** The arrival of the request whose headers are read now: on average, in the middle of the time that is possible. */
+  arrival(): Arrival {
+    const now = this.#loop.now()
+    if (!this.#isReading) this.#beginReads(now)
+    const waited = now - this.#turnAt + (this.#turnAt - this.#since) / 2
+    return { at: now - waited, waited }
+  }
+
+  /**
+   * Returns the refusal of a request that has waited for too long. `timeout` is the time that its caller has set, in
+   * milliseconds; undefined for none.
+   */
+  refusal({ waited }: Arrival, timeout: number | undefined): QueueFull | DeadlineExceeded | undefined {
+    const limit = timeout ?? this.#patience.at(this.#loop.now() * 1e6) / 1e6
+    const allowed = limit * (this.#longTurns < enough ? largestShare : share)
+    if (waited <= Math.max(tolerated, allowed)) return undefined
+    const refusal = timeout !== undefined && waited >= timeout ? passed : refused
+    this.#limits.acted("late_reading", refusal.message)
+    return refusal
+  }
+
+  /** The caller of a request without a deadline has its answer. */
+  answered({ at }: Arrival): void {
+    if (!this.#patience.hasLearned) return
+    const now = this.#loop.now()
+    this.#patience.answered((now - at) * 1e6, now * 1e6)
+  }
+
+  /** The caller of a request without a deadline has left. */
+  left(arrival: Arrival): void {
+    const { at } = this.arrival()
+    this.#patience.left(Math.max(0, at - arrival.at) * 1e6, this.#loop.now() * 1e6)
+  }
+
+  #beginReads(now: number): void {
+    this.#isReading = true
+    this.#loop.afterReads(this.#endReads)
+    this.#since = this.#turnAt
+    if (now - this.#turnAt > pause) {
+      const slept = this.#loop.slept()
+      // A loop that has slept had read all that had arrived before.
+      this.#since = this.#turnAt < 0 ? now : Math.min(now, this.#turnAt + slept - this.#slept)
+      this.#slept = slept
+    }
+    this.#longTurns = now - this.#since > long ? this.#longTurns + 1 : 0
+    this.#turnAt = now
+  }
+}
+
+/** The refusals: so many are sent that each costs no more than its bytes. */
+export const refused = new QueueFull({
+  message: "The server has too many requests to read, and would answer this one too late",
+  retryAfter: 100,
+})
+
+export const passed = new DeadlineExceeded({ message: "Deadline Exceeded: the request was read after it" })
