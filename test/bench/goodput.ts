@@ -1,0 +1,130 @@
+/**
+ * `node test/bench/goodput.ts`: answers in time of a server that is asked for more than it can do, as a share of the
+ * capacity that the same run measures. docs/guides/overload.md has its figures. Starts its own server, or loads another
+ * one whose ports are given: its models need the same names and tensors.
+ */
+import * as Metronome from "@nereid/bench/internal/load/Metronome"
+import { cpus } from "node:os"
+import { parseArgs } from "node:util"
+import * as Child from "./Child.ts"
+import * as Cores from "./Cores.ts"
+import * as Overload from "./Overload.ts"
+import * as Request from "./Request.ts"
+import * as RequestLoad from "./RequestLoad.ts"
+import { table } from "./Table.ts"
+
+const { values: flags } = parseArgs({
+  options: {
+    /** Names of cases, with commas between them. Default all. */
+    only: { type: "string" },
+    /** Duration of each measurement. */
+    seconds: { type: "string", default: "3" },
+    /** Multiples of the capacity. */
+    times: { type: "string", default: "1.2,2,5" },
+    /** Milliseconds after which a caller gives up. */
+    deadline: { type: "string", default: "100" },
+    /** Whether callers tell their deadline: "told", "silent", or both. */
+    callers: { type: "string", default: "told,silent" },
+    /** Ports of a server that runs already. */
+    "grpc-port": { type: "string" },
+    "http-port": { type: "string" },
+  },
+})
+
+const text: Request.Request = {
+  path: "/v2/models/sentiment/infer",
+  headers: { "content-type": "application/json" },
+  body: Buffer.from(
+    JSON.stringify({ inputs: [{ name: "TEXT", datatype: "BYTES", shape: [1, 1], data: ["a fine and quiet film"] }] }),
+  ),
+}
+
+interface Case {
+  readonly name: string
+  readonly load: RequestLoad.RequestLoad
+}
+
+const cases: ReadonlyArray<Case> = [
+  { name: "digits-grpc", load: RequestLoad.unary("digits", 64) },
+  { name: "digits-json", load: RequestLoad.http(Request.json("digits"), 64) },
+  { name: "pipeline-json", load: RequestLoad.http(text, 64) },
+  { name: "add-sub-grpc", load: RequestLoad.unary("add_sub", 64) },
+]
+
+const names = flags.only?.split(",") ?? cases.map(({ name }) => name)
+const unknown = names.find((name) => !cases.some((one) => one.name === name))
+if (unknown !== undefined)
+  throw new Error(`--only names ${unknown}, expected one of ${cases.map(({ name }) => name).join(", ")}`)
+const seconds = Number(flags.seconds)
+const milliseconds = Number(flags.deadline)
+
+const head = [
+  [
+    "case",
+    "callers",
+    "times",
+    "sent/s",
+    "in time/s",
+    "of capacity",
+    "p99",
+    "refused/s",
+    "refusal p50, p99",
+    "late/s",
+    "load late",
+  ],
+  Array.from({ length: 11 }, () => "---"),
+] as const
+
+const cores = Cores.pin()
+const clock = Metronome.start()
+const rows: Array<ReadonlyArray<string>> = []
+
+const measure = async (server: Child.Child, { name, load }: Case): Promise<void> => {
+  const target = RequestLoad.target(server, load, await RequestLoad.replyLength(server, load))
+  const options = { target, clock, seconds, connections: 16, callers: load.concurrency }
+  const capacity = await Overload.capacity(options)
+  console.error(`${name}: capacity ${capacity.toFixed(0)}/s`)
+  rows.push([name, "closed loop", "", capacity.toFixed(0), capacity.toFixed(0), "1.00", "", "", "", "", ""])
+  for (const callers of flags.callers.split(",")) {
+    for (const times of flags.times.split(",").map(Number)) {
+      const result = await Overload.offer(options, times * capacity, { milliseconds, isTold: callers === "told" })
+      const { refusedP50, refusedP99, problems, reconnections } = result
+      const refusal = result.refused === 0 ? "" : `${refusedP50.toFixed(1)}, ${refusedP99.toFixed(1)}`
+      rows.push([
+        name,
+        callers,
+        String(times),
+        result.sent.toFixed(0),
+        result.inTime.toFixed(0),
+        (result.inTime / capacity).toFixed(2),
+        result.acceptedP99.toFixed(1),
+        result.refused.toFixed(0),
+        refusal,
+        result.late.toFixed(0),
+        result.latenessP99.toFixed(1),
+      ])
+      console.error(rows.at(-1)?.join("  "))
+      if (reconnections > 0) console.error(`  ${reconnections} connections were opened again`)
+      for (const [message, count] of problems) console.error(`  ${count} × ${message}`)
+    }
+  }
+}
+
+const start = async (): Promise<Child.Child> => {
+  const [grpc, http] = [flags["grpc-port"], flags["http-port"]]
+  if (grpc === undefined && http === undefined)
+    return Child.start(new URL("./goodput-server.ts", import.meta.url), cores?.server)
+  const call = () => Promise.reject(new Error("This server was not started here. This is a bug of the benchmark."))
+  return { ports: { grpc: Number(grpc), http: Number(http) }, call, stop: async () => {} }
+}
+
+const placed =
+  cores === undefined ? "not pinned to cores" : `the server on core ${cores.server}, the load on ${cores.load}`
+console.log(`${cpus()[0]?.model ?? "unknown"}, Node ${process.version}; ${placed}; ${seconds} s for each row\n`)
+for (const one of cases.filter(({ name }) => names.includes(name))) {
+  const server = await start()
+  await measure(server, one)
+  await server.stop()
+}
+clock.close()
+console.log(table(head, rows))
