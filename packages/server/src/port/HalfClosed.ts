@@ -17,9 +17,10 @@ import type { OutgoingResponse } from "./HttpExchange.ts"
 
 /**
  * Time until the first probe, in milliseconds; each further one takes twice as long. Fast responses come without
- * probes. The first probe causes the reset, and the second one detects it.
+ * probes. The first probe causes the reset, and the second one detects it: an overloaded server must not compute for
+ * callers that have left, and learns from them how long callers wait.
  */
-const firstProbeMillis = 250
+const firstProbeMillis = 2
 const maxProbeMillis = 5_000
 
 /** Lets the server answer clients that have ended their side. Without it, Node would end the connection. */
