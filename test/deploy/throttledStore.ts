@@ -1,7 +1,7 @@
 /**
  * A store with the interface of S3, as a program that download.ts measures: one object of zeros, and a limit for each
- * connection, as the large stores have one. Usage: throttledStore.ts BYTES RATE, in bytes and bytes per second; a rate
- * of 0 is no limit. Prints its port.
+ * connection, as the large stores have one. Its arguments are the bytes of the object, and the bytes per second with 0
+ * for no limit. Prints its port.
  */
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -1,6 +1,6 @@
 /**
- * Servers behind a balancer of connections, as a Service of Kubernetes is one: a client keeps its connection to a server
- * until that is too old, and then reaches a server that has come later.
+ * Servers behind a balancer of connections, such as a Service of Kubernetes: a client keeps its connection to a server
+ * until the connection is too old, and then reaches a server that has come later.
  */
 import { once } from "node:events"
 import { Agent, type IncomingMessage, request } from "node:http"
