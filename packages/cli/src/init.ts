@@ -1,8 +1,6 @@
 /** `nereid init NAME`: creates a workspace, as `npm create nereid NAME` does. */
 import { Console, Effect } from "effect"
 import { Argument, CliError, Command } from "effect/cli"
-import * as Workspace from "create-nereid/internal/Workspace"
-import { WorkspaceError } from "create-nereid/internal/WorkspaceError"
 import * as InitFlags from "./flags/InitFlags.ts"
 
 export const init = Command.make(
@@ -15,12 +13,18 @@ export const init = Command.make(
     ),
     flags: InitFlags.flags,
   },
-  ({ name, flags: { packages } }) =>
-    Effect.try({
+  Effect.fnUntraced(function* ({ name, flags: { packages } }) {
+    // Other commands do not need it.
+    const [Workspace, { WorkspaceError }] = yield* Effect.promise(() =>
+      Promise.all([import("create-nereid/internal/Workspace"), import("create-nereid/internal/WorkspaceError")]),
+    )
+    const created = yield* Effect.try({
       try: () => Workspace.create({ name, parent: process.cwd(), packages }),
       catch: (error) => {
         if (error instanceof WorkspaceError) return new CliError.UserError({ cause: error })
         throw error
       },
-    }).pipe(Effect.flatMap(Console.log)),
+    })
+    yield* Console.log(created)
+  }),
 ).pipe(Command.withDescription("Create a workspace with a typed model, its server, a client and their tests"))

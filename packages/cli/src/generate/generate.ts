@@ -3,9 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { Console, Effect } from "effect"
 import { Argument, CliError, Command } from "effect/cli"
-import * as ContractFile from "@nereid/core/internal/contract/ContractFile"
 import * as GenerateFlags from "../flags/GenerateFlags.ts"
-import * as ContractCheck from "./ContractCheck.ts"
 import { GenerateError } from "./GenerateError.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
@@ -25,10 +23,12 @@ export const generate = Command.make(
       if (check && output === undefined) {
         return yield* new GenerateError({ message: "--check requires --output, the file to compare" })
       }
-      // Loads the client, which other commands do not need.
+      // Other commands do not need them.
       const ContractSource = yield* Effect.promise(() => import("./ContractSource.ts"))
+      const ContractFile = yield* Effect.promise(() => import("@nereid/core/internal/contract/ContractFile"))
       const { contracts, isComplete, notes } = yield* ContractSource.read(source, flags)
       if (check && output !== undefined) {
+        const ContractCheck = yield* Effect.promise(() => import("./ContractCheck.ts"))
         yield* ContractCheck.check(output, contracts, isComplete)
         return yield* Console.log(`${output} matches ${source}`)
       }

@@ -22,7 +22,6 @@ import type { OpenedModel, RepositoryDirectory } from "../directory/RepositoryDi
 import * as ModelPlan from "../plan/ModelPlan.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
 import type { PythonOptions } from "../plan/PythonServer.ts"
-import * as CompletedConfig from "../python/CompletedConfig.ts"
 import { type FoundDirectories, type LoadResult, type LoadedCatalogue, LoadTask } from "./LoadTask.ts"
 import type { CompletePython } from "../plan/VersionPlan.ts"
 import { type ModelSource, StoredModel } from "./StoredModel.ts"
@@ -85,7 +84,7 @@ export class Catalogue implements LoadedCatalogue {
   ) {
     this.#directories = directories
     this.#options = options
-    this.#completePython = CompletedConfig.make(options.python ?? {})
+    this.#completePython = completePython(options.python ?? {})
     this.#store = store
     this.#lifecycle = new Lifecycle(scope, lock)
     this.#codeModels = new Set(store.models.map(({ description }) => description.name))
@@ -390,4 +389,15 @@ const versionPolicyOf = (config: string | undefined, text: string | undefined): 
       ?.versionPolicy
   }
   return text === undefined ? undefined : Result.getOrUndefined(ConfigText.parse(text))?.versionPolicy
+}
+
+/** The completion of models in Python, whose code is imported with the first of them. */
+const completePython = (options: PythonOptions): CompletePython => {
+  let made: Promise<CompletePython> | undefined
+  const make = async () => (await import("../python/CompletedConfig.ts")).make(options)
+  return (files, path, config) =>
+    Effect.flatMap(
+      Effect.promise(() => (made ??= make())),
+      (complete) => complete(files, path, config),
+    )
 }

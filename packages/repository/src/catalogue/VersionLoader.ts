@@ -9,15 +9,12 @@ import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
 import type { ModelLife } from "@nereid/core/internal/running/ModelLife"
 import { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as Declaration from "../config/Declaration.ts"
-import * as EnsembleVersion from "../ensemble/EnsembleVersion.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
 import * as PythonBackend from "../config/PythonBackend.ts"
 import { failure, invalid, LoadFailure } from "../directory/LoadFailure.ts"
 import * as Revision from "../directory/Revision.ts"
 import type { OtherModels } from "../plan/OtherModels.ts"
-import * as OnnxVersion from "../onnx/OnnxVersion.ts"
-import * as PythonVersion from "../python/PythonVersion.ts"
-import * as ScriptVersion from "../script/ScriptVersion.ts"
+import type * as ScriptVersion from "../script/ScriptVersion.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
 import type { VersionPlan } from "../plan/VersionPlan.ts"
 
@@ -44,6 +41,25 @@ const limited = <A, E, R>(build: Effect.Effect<A, E, R>): Effect.Effect<A, E | L
     defect instanceof RateLimitError ? Effect.fail(invalid(defect.message)) : Effect.die(defect),
   )
 
+/** Its layer, by the code of its backend, which is imported with the first such version. */
+const layerOf = Effect.fnUntraced(function* (
+  plan: VersionPlan,
+  declared: Declaration.RepositoryModelClass,
+  otherModels: OtherModels,
+  serving: ServingOptions,
+): Effect.fn.Return<ScriptVersion.ScriptVersion, LoadFailure, Scope.Scope> {
+  if (plan.config.backend === "nereid") {
+    const ScriptVersion = yield* Effect.promise(() => import("../script/ScriptVersion.ts"))
+    return yield* ScriptVersion.make(plan, declared, otherModels.calls, serving)
+  }
+  if (PythonBackend.runsPython(plan.config)) {
+    const PythonVersion = yield* Effect.promise(() => import("../python/PythonVersion.ts"))
+    return yield* PythonVersion.make(plan, declared, otherModels.python, serving)
+  }
+  const OnnxVersion = yield* Effect.promise(() => import("../onnx/OnnxVersion.ts"))
+  return { layer: yield* OnnxVersion.layer(plan, declared, serving) }
+})
+
 export const load = Effect.fn("VersionLoader.load")(function* (
   plan: VersionPlan,
   otherModels: OtherModels,
@@ -53,17 +69,15 @@ export const load = Effect.fn("VersionLoader.load")(function* (
     try: () => Declaration.make(plan),
     catch: (error) => failure(errorMessage(error)),
   })
-  if (config.platform === "ensemble") return yield* EnsembleVersion.load(config, declared, otherModels)
+  if (config.platform === "ensemble") {
+    const EnsembleVersion = yield* Effect.promise(() => import("../ensemble/EnsembleVersion.ts"))
+    return yield* EnsembleVersion.load(config, declared, otherModels)
+  }
   const serving: ServingOptions = {
     ...(warmUp.length > 0 ? { warmUp } : {}),
     responseCache: config.responseCache?.enable === true && (yield* cacheOptions(plan)),
   }
-  const { layer, probe }: ScriptVersion.ScriptVersion =
-    config.backend === "nereid"
-      ? yield* ScriptVersion.make(plan, declared, otherModels.calls, serving)
-      : PythonBackend.runsPython(config)
-        ? yield* PythonVersion.make(plan, declared, otherModels.python, serving)
-        : { layer: yield* OnnxVersion.layer(plan, declared, serving) }
+  const { layer, probe } = yield* layerOf(plan, declared, otherModels, serving)
   const built = Effect.mapError(limited(Layer.build(layer)), (error) =>
     error instanceof LoadFailure
       ? error

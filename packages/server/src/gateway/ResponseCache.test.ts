@@ -4,7 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import * as PrometheusMetrics from "../metrics/PrometheusMetrics.ts"
+import * as PrometheusMetrics from "../metrics/PrometheusMetrics.fixture.ts"
 import { parse } from "../metrics/PrometheusText.fixture.ts"
 import { serve } from "../TwoPorts.fixture.ts"
 

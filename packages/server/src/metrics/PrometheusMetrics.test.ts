@@ -9,7 +9,7 @@ import { TestClock } from "effect/testing"
 import { Model, Tensor } from "@nereid/core"
 import { inferModel } from "../http/HttpInfer.fixture.ts"
 import { ModelStatistics } from "@nereid/core/internal/metrics/ModelStatistics"
-import * as PrometheusMetrics from "./PrometheusMetrics.ts"
+import * as PrometheusMetrics from "./PrometheusMetrics.fixture.ts"
 import { parse, type Sample } from "./PrometheusText.fixture.ts"
 import * as Server from "../Server.ts"
 

@@ -1,9 +1,9 @@
 /**
- * Prometheus' text format of all metrics: those of the models and the machine, in a separate registry, and every other
- * Effect metric of the program. Metrics that are turned off are neither collected nor written.
+ * All metrics for Prometheus: those of the models and the machine, in a separate registry, and every other Effect
+ * metric of the program. Metrics that are turned off are neither collected nor written. MetricsServer.ts writes their
+ * text.
  */
 import { Clock, Context, Duration, Effect, Exit, Metric, Queue, Scope } from "effect"
-import { formatUnsafe } from "effect/observability/PrometheusMetrics"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as CpuMetrics from "./CpuMetrics.ts"
 import * as ModelMetrics from "./ModelMetrics.ts"
@@ -32,8 +32,8 @@ export interface MetricsOptions {
 }
 
 export interface PrometheusMetrics {
-  /** Returns the current metrics in Prometheus' text format. */
-  readonly text: () => string
+  /** Updates the metrics, and returns a context with their registry. */
+  readonly current: () => Context.Context<never>
 }
 
 export const make = Effect.fnUntraced(function* (
@@ -70,13 +70,13 @@ export const make = Effect.fnUntraced(function* (
   })
   if (cpu) yield* CpuMetrics.register(interval, registry)
   return {
-    text: () => {
+    current: () => {
       const failed = StandardStreams.failedWrites()
       saturation.update()
       if (failed > 0) failedWrites.updateUnsafe(failed, registry)
       // Merges both registries for the formatter: a family in both must have one head.
       const all = new Map([...metrics, ...programs])
-      return formatUnsafe(Context.make(Metric.MetricRegistry, all))
+      return Context.make(Metric.MetricRegistry, all)
     },
   }
 })
