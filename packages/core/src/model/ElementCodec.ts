@@ -6,8 +6,8 @@
 import { Schema } from "effect"
 import { byteWidth, type FixedDataType, view } from "../tensor/DataType.ts"
 import * as SmallMemory from "../tensor/SmallMemory.ts"
-import { elementLength, TypedTensor } from "../tensor/TypedTensor.ts"
-import type { Field } from "./Field.ts"
+import { elementLength, encodeElements, TypedTensor } from "../tensor/TypedTensor.ts"
+import { decoder, encoder, type Field } from "./Field.ts"
 
 export interface ElementCodec {
   readonly encode: (value: unknown) => TypedTensor | undefined
@@ -29,7 +29,7 @@ export const make = (field: Field): ElementCodec | undefined => {
         : form === "scalar" && datatype !== "BYTES"
           ? scalar(datatype)
           : undefined
-  return codec === undefined || ast.checks === undefined ? codec : checked(codec, Schema.is(field))
+  return codec && ast.checks ? checked(codec, Schema.is(field)) : codec
 }
 
 /** Leaves values that the checks refuse to the Schema, which says why. */
@@ -46,33 +46,25 @@ const shape = [1] as const
 
 const isOne = ({ shape }: TypedTensor): boolean => shape.length === 1 && shape[0] === 1
 
-/** Characters up to which a loop is faster than a TextEncoder or a TextDecoder. */
+/** Characters up to which a loop is faster than a TextEncoder. */
 const shortText = 32
-
-const encoder = new TextEncoder()
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /** BYTES [1] as a text. */
 const text: ElementCodec = {
-  encode: (value) => {
-    if (typeof value !== "string") return undefined
-    return (value.length > shortText ? undefined : shortAscii(value)) ?? longText(value)
-  },
+  encode: (value) => (typeof value === "string" ? (shortAscii(value) ?? longText(value)) : undefined),
   decode: (tensor) => {
     const { datatype, bytes } = tensor
     if (datatype !== "BYTES" || !isOne(tensor) || elementLength(bytes, 0) !== bytes.length - 4) return undefined
-    if (bytes.length > 4 + shortText) return decoded(bytes)
-    let text = ""
-    for (let index = 4; index < bytes.length; index++) {
-      const byte = bytes[index] ?? 0
-      if (byte >= 0x80) return decoded(bytes)
-      text += String.fromCharCode(byte)
+    try {
+      return decoder.decode(bytes.subarray(4))
+    } catch {
+      return undefined
     }
-    return text
   },
 }
 
 const shortAscii = (value: string): TypedTensor | undefined => {
+  if (value.length > shortText) return undefined
   const bytes = SmallMemory.allocate(4 + value.length)
   bytes[0] = value.length
   for (let index = 0; index < value.length; index++) {
@@ -83,22 +75,8 @@ const shortAscii = (value: string): TypedTensor | undefined => {
   return new TypedTensor("BYTES", shape, bytes)
 }
 
-const longText = (value: string): TypedTensor | undefined => {
-  if (!value.isWellFormed()) return undefined
-  const content = encoder.encode(value)
-  const bytes = SmallMemory.allocate(4 + content.length)
-  for (let index = 0; index < 4; index++) bytes[index] = content.length >>> (8 * index)
-  bytes.set(content, 4)
-  return new TypedTensor("BYTES", shape, bytes)
-}
-
-const decoded = (bytes: Uint8Array): string | undefined => {
-  try {
-    return decoder.decode(bytes.subarray(4))
-  } catch {
-    return undefined
-  }
-}
+const longText = (value: string): TypedTensor | undefined =>
+  value.isWellFormed() ? new TypedTensor("BYTES", shape, encodeElements([encoder.encode(value)])) : undefined
 
 /** One number of this datatype, or a boolean; undefined for FP16, for which not every Node has typed arrays. */
 const scalar = (datatype: FixedDataType): ElementCodec | undefined => {

@@ -220,12 +220,12 @@ export class JsonWriter {
   #strings(name: string, bytes: Uint8Array): string | undefined {
     let element = 0
     for (let offset = 0; offset < bytes.length; element++) {
-      const content = offset + 4
-      const end = content + elementLength(bytes, offset)
+      const end = offset + 4 + elementLength(bytes, offset)
+      const content = bytes.subarray(offset + 4, end)
       if (element > 0) this.ascii(",")
-      if (!this.#plain(bytes, content, end)) {
+      if (!this.#plain(content)) {
         try {
-          this.string(strict.decode(bytes.subarray(content, end)))
+          this.string(strict.decode(content))
         } catch {
           const advice = `Please use the binary data format for output ${name}`
           return `element ${element} of output '${name}' is not UTF-8 text and cannot be sent as JSON. ${advice}`
@@ -237,13 +237,13 @@ export class JsonWriter {
   }
 
   /** Writes a text of one byte per character that needs no escapes. Returns false, having written nothing, for others. */
-  #plain(bytes: Uint8Array, start: number, end: number): boolean {
-    this.#reserve(end - start + 2)
+  #plain(text: Uint8Array): boolean {
+    this.#reserve(text.length + 2)
     const target = this.#bytes
     let offset = this.#length
     target[offset++] = quote
-    for (let index = start; index < end; index++) {
-      const byte = bytes[index] ?? 0
+    for (let index = 0; index < text.length; index++) {
+      const byte = text[index] ?? 0
       if (byte < 0x20 || byte > 0x7e || byte === quote || byte === backslash) return false
       target[offset++] = byte
     }
