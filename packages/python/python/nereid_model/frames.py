@@ -2,8 +2,8 @@
 
     u32 header length | u8 kind | u24 released | u64 body length | header (UTF-8 JSON object) | body
 
-With the highest bit of the kind, the body is not in the frame but in shared memory (shared_bodies.py): the upper half of
-the body length is its offset there. `released` is for that memory, and 0 without.
+With the highest bit of the kind, the body is not in the frame but in shared memory (shared_bodies.py): the upper half
+of the body length is its offset there. `released` is for that memory, and 0 without.
 """
 
 from __future__ import annotations

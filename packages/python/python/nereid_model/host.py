@@ -53,7 +53,7 @@ class Host:
         self.cleanup = Cleanup()
 
     def set_log_levels(self, header: dict[str, Any]) -> None:
-        """Takes over the server's log settings, which come on both sockets; settings older than the known ones do not count."""
+        """Takes over the server's log settings. They come on both sockets; older ones than the known do not count."""
         number = int(header.get("n") or 0)
         with self._changing_levels:
             if number and number <= self._levels_number:

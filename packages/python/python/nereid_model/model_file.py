@@ -36,7 +36,7 @@ def import_api() -> None:
 
 
 def import_model(file: str, module: str = "", version_dir: str = "") -> types.ModuleType:
-    """Imports the model's file, or a module by its dotted name. A file outside of `version_dir` is that of a backend."""
+    """Imports the model's file, or a module by its dotted name. A file beside `version_dir` is that of a backend."""
     if module:
         return importlib.import_module(module)
     path = os.path.abspath(file)

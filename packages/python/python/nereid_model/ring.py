@@ -10,7 +10,7 @@ _ALIGNMENT = 64
 
 
 class Ring:
-    """Offsets of bodies in `capacity` bytes. It uses the first bytes again as soon as it can, so few pages are touched."""
+    """Offsets of bodies in `capacity` bytes. The first bytes are used again early, so that few pages are touched."""
 
     __slots__ = ("_at", "_capacity", "_starts", "_wrapped")
 
