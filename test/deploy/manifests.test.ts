@@ -71,7 +71,7 @@ describe("manifests of the guides", () => {
     const [, args = ""] = /^helm install vision deploy\/helm\/nereid (.*)$/m.exec(guide("kubernetes")) ?? []
     const text = output("helm", ["template", "vision", chart, "--kube-version=1.33.0", ...args.split(" ")])
     expect(text).toContain('image: "registry.example.com/nereid:0.1.0"')
-    expect(text).toContain("claimName: models")
+    expect(text).toContain('claimName: "models"')
   })
 
   it.skipIf(!hasKubeconform)("is a part of a pod that conforms", () => {
