@@ -17,7 +17,7 @@
  */
 import { constVoid } from "effect/Function"
 import { type Clock, Effect, Result } from "effect"
-import { requireInteger } from "../model/Batching.ts"
+import { requireInteger } from "../model/OptionChecks.ts"
 import { AlarmClock } from "../scheduler/AlarmClock.ts"
 import { Deadlines } from "../scheduler/Deadlines.ts"
 import { DeadlineExceeded, type InferenceError, withMessage } from "../error/InferenceError.ts"

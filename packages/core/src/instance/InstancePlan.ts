@@ -3,7 +3,7 @@
  * configuration. Pure: InstanceSet.ts builds the instances.
  */
 import { Equal, Layer } from "effect"
-import { requireInteger } from "../model/Batching.ts"
+import { requireInteger } from "../model/OptionChecks.ts"
 import type { GroupLimits } from "../limiter/Resource.ts"
 import type { InstanceGroup } from "./Instance.ts"
 import type { BuiltInstance, DeviceKind, InstanceContext } from "./InstanceContext.ts"

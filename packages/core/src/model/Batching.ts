@@ -6,6 +6,7 @@ import { Duration } from "effect"
 import type { DataType } from "../tensor/DataType.ts"
 import type { DataTypeOf, Fields, SymbolsOf } from "./Field.ts"
 import { defaultMaxQueueSize, type Queueing, type QueueingOptions, resolve as resolveQueueing } from "./QueuePolicy.ts"
+import { positive, requireInteger } from "./OptionChecks.ts"
 import type { ParameterFields } from "./ParameterFields.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import { type Element, elementBytes } from "../tensor/Element.ts"
@@ -214,15 +215,13 @@ export const resolve = <I extends Fields, P extends ParameterFields | undefined>
   } = options as UntypedOptions
   requireSizes(model, "preferredBatchSizes", preferredBatchSizes, maxBatchSize)
   const preferred = preferredBatchSizes.length > 0 ? preferredBatchSizes : [maxBatchSize]
-  if (padTo === "preferred" && maxBatchSize === 0) {
-    throw new TypeError(`Model "${model}": padTo requires batching: maxBatchSize is 0.`)
+  const dims = Object.entries(ragged).flatMap(([name, dim]) => (dim === undefined ? [] : [{ name, ...dim }]))
+  const needsBatches = padTo === "preferred" ? "padTo" : dims.length > 0 ? "ragged" : undefined
+  if (needsBatches !== undefined && maxBatchSize === 0) {
+    throw new TypeError(`Model "${model}": ${needsBatches} requires batching: maxBatchSize is 0.`)
   }
   const sizes = padTo === "preferred" ? preferred : (padTo ?? [])
   requireSizes(model, "padTo", sizes, maxBatchSize)
-  const dims = Object.entries(ragged).flatMap(([name, dim]) => (dim === undefined ? [] : [{ name, ...dim }]))
-  if (dims.length > 0 && maxBatchSize === 0) {
-    throw new TypeError(`Model "${model}": ragged requires batching: maxBatchSize is 0.`)
-  }
   return {
     shared,
     maxQueueDelay: Duration.fromInputUnsafe(maxQueueDelay),
@@ -310,20 +309,5 @@ const requireSizes = (model: string, option: string, sizes: ReadonlyArray<number
         `Model "${model}": ${option} must not exceed maxBatchSize ${maxBatchSize}, but ${size} was given.`,
       )
     }
-  }
-}
-
-const positive = (model: string, option: string, value: Duration.Input): Duration.Duration => {
-  const duration = Duration.fromInputUnsafe(value)
-  if (Duration.isPositive(duration)) return duration
-  throw new TypeError(`Model "${model}": ${option} must be longer than 0, but ${Duration.format(duration)} was given.`)
-}
-
-/** @throws TypeError if the option is not an integer of at least `minimum` */
-export const requireInteger = (model: string, option: string, value: number, minimum: number) => {
-  if (!Number.isSafeInteger(value) || value < minimum) {
-    throw new TypeError(
-      `Model "${model}": ${option} must be an integer of at least ${minimum}, but ${value} was given.`,
-    )
   }
 }

@@ -3,7 +3,8 @@
  * in call/ModelClass.ts.
  */
 import type { Schema } from "effect"
-import { type Batching, type BatchingOptions, requireInteger, resolve } from "./Batching.ts"
+import { type Batching, type BatchingOptions, resolve } from "./Batching.ts"
+import { requireInteger } from "./OptionChecks.ts"
 import * as Defaults from "./Defaults.ts"
 import { type Field, type Fields, spec } from "./Field.ts"
 import type { Declared, DeclarationOf } from "./Declared.ts"

@@ -4,6 +4,7 @@
  */
 import { Duration } from "effect"
 import type { Parameters } from "../request/Request.ts"
+import { positive, requireInteger } from "./OptionChecks.ts"
 
 /** Handling of a request that exceeds its queue timeout: reject it, or serve it after all requests within theirs. */
 export type TimeoutAction = "REJECT" | "DELAY"
@@ -90,13 +91,13 @@ export const plain = (maxQueueSize: number): Queueing => ({
 export const resolve = (model: string, options: QueueingOptions): Queueing | undefined => {
   const refuse = (text: string) => new TypeError(`Model "${model}": ${text}.`)
   const { preserveOrdering = false, priorities, ...policy } = options
-  const defaultPolicy = resolvePolicy(policy, refuse)
+  const defaultPolicy = resolvePolicy(model, policy)
   const levels = integer("priorities.levels", priorities?.levels ?? 0, refuse)
   const level = integer("priorities.default", priorities?.default ?? 0, refuse)
   const policies = new Map(
     Object.entries(priorities?.policies ?? {}).map(([level, policy]) => [
       integer("a level of priorities.policies", level, refuse),
-      resolvePolicy(policy, refuse),
+      resolvePolicy(model, policy),
     ]),
   )
   if (priorities !== undefined && levels < 1n)
@@ -127,15 +128,10 @@ export const isPlain = ({ preserveOrdering, priorityLevels, defaultPolicy }: Que
 const isTimed = ({ defaultTimeout, allowTimeoutOverride }: QueuePolicy): boolean =>
   Duration.isFinite(defaultTimeout) || allowTimeoutOverride
 
-const resolvePolicy = (options: QueuePolicyOptions, refuse: (text: string) => TypeError): QueuePolicy => {
+const resolvePolicy = (model: string, options: QueuePolicyOptions): QueuePolicy => {
   const { maxQueueSize = defaultMaxQueueSize, timeoutAction = "REJECT", allowTimeoutOverride = false } = options
-  const defaultTimeout = Duration.fromInputUnsafe(options.defaultTimeout ?? Duration.infinity)
-  if (!Number.isSafeInteger(maxQueueSize) || maxQueueSize < 1) {
-    throw refuse(`maxQueueSize must be an integer of at least 1, but ${maxQueueSize} was given`)
-  }
-  if (!Duration.isPositive(defaultTimeout)) {
-    throw refuse(`defaultTimeout must be longer than 0, but ${Duration.format(defaultTimeout)} was given`)
-  }
+  const defaultTimeout = positive(model, "defaultTimeout", options.defaultTimeout ?? Duration.infinity)
+  requireInteger(model, "maxQueueSize", maxQueueSize, 1)
   return { maxQueueSize, defaultTimeout, timeoutAction, allowTimeoutOverride }
 }
 

@@ -4,7 +4,7 @@
  */
 import { Duration, Schema } from "effect"
 import { type Field, type Fields, spec } from "./Field.ts"
-import { requireInteger } from "./Batching.ts"
+import { requireInteger } from "./OptionChecks.ts"
 import { defaultMaxQueueSize } from "./QueuePolicy.ts"
 import { sequenceDefaults, type Sequencing, type StateTensor } from "./Sequencing.ts"
 import { type Signature, wireDims } from "../tensor/TensorSpec.ts"

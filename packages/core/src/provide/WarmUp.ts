@@ -4,7 +4,7 @@
  * through a scheduler like the model's; statistics exclude them.
  */
 import { Clock, Duration, Effect, Option, Result, type Scope, Stream } from "effect"
-import { requireInteger } from "../model/Batching.ts"
+import { requireInteger } from "../model/OptionChecks.ts"
 import type { Definition, Input } from "../model/Definition.ts"
 import type { InferenceError } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
