@@ -15,7 +15,7 @@ export const isAhead = (one: QueuedRequest, other: QueuedRequest): boolean =>
   one.turn < other.turn || (one.turn === other.turn && one.queuedAt < other.queuedAt)
 
 export class FairTurns {
-  /** The start of the turn that was taken last. */
+  /** The turn that was taken last. */
   #now = 0
   /** Connections with requests in the queue. */
   #queued = 0
@@ -30,7 +30,8 @@ export class FairTurns {
     if (share.rows === 0) this.#queued += 1
     share.rows += rows
     queued.share = share
-    queued.turn = share.last = Math.max(this.#now, share.last) + rows
+    queued.turn = Math.max(this.#now, share.last)
+    share.last = queued.turn + rows
   }
 
   leave({ request, share }: QueuedRequest): void {
@@ -41,12 +42,12 @@ export class FairTurns {
 
   /** These are executed: what comes now does not go ahead of them. */
   taken(requests: ReadonlyArray<QueuedRequest>): void {
-    for (const { turn, request } of requests) this.#now = Math.max(this.#now, turn - request.rows)
+    for (const { turn } of requests) this.#now = Math.max(this.#now, turn)
   }
 
   /** The turn that a request would have. */
   turnOf(request: Request): number {
-    return Math.max(this.#now, this.#shareOf(request).last) + request.rows
+    return Math.max(this.#now, this.#shareOf(request).last)
   }
 
   /** At most so many rows go before those of a request, if others have as many queued as its own connection. */

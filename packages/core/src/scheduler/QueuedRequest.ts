@@ -23,7 +23,7 @@ export interface RequestGroup {
 
 /** The requests of one connection in a queue (FairTurns.ts). */
 export interface ConnectionShare {
-  /** The turn of its last request. */
+  /** The turn behind its last request. */
   last: number
   /** Rows that are queued. */
   rows: number
