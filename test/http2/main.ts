@@ -1,13 +1,19 @@
 /**
- * Damages a million connections of `@nereid/http2`: `npm run test:http2`, with other seeds each time. Prints the seed
- * of a connection that fails, and exits with 1. Mutations.test.ts of the package runs 50,000 in each `npm test`.
+ * Compares and damages connections of `@nereid/http2`, with other seeds each time:
+ *
+ *   npm run test:http2                              50,000 damaged connections, and 10,000 beside node:http2
+ *   npm run test:http2 -- --connections=1000000     for a night: a million, and 200,000
+ *   npm run test:http2 -- --connections=1 --seed=7  the connection with this seed
+ *
+ * Prints the seed of a connection that fails, and exits with 1.
  */
 import { parseArgs } from "node:util"
 import { run } from "../../packages/http2/src/connection/Mutations.fixture.ts"
+import * as Differential from "./Differential.ts"
 
 const { values } = parseArgs({
   options: {
-    connections: { type: "string", default: "1000000" },
+    connections: { type: "string", default: "50000" },
     /** The first seed; the others follow it. */
     seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
   },
@@ -16,16 +22,48 @@ const connections = Number(values.connections)
 const first = Number(values.seed)
 if (!(connections >= 1) || !Number.isInteger(first)) throw new Error("--connections and --seed are numbers")
 
+/** Resident memory that all connections together may take, one after the other. */
+const maxMemory = 2 ** 30
+
+const seeds = (count: number) => Array.from({ length: count }, (_, index) => (first + index) | 0)
+
+const fail = (what: string, seed: number, cause: unknown) => {
+  console.error(`${what} of seed ${seed} has failed:`, cause)
+  process.exitCode = 1
+}
+
 let failed = 0
-for (let seed = first; seed < first + connections; seed++) {
+for (const seed of seeds(connections)) {
   try {
-    if (run(seed | 0)) failed += 1
+    if (run(seed)) failed += 1
   } catch (error) {
-    console.error(`The connection of seed ${seed | 0} has failed:`, error)
-    process.exit(1)
+    fail("The damaged connection", seed, error)
   }
 }
-const memory = Math.round(process.memoryUsage.rss() / 2 ** 20)
-console.log(
-  `${connections} damaged connections from seed ${first}: ${failed} were ended, none failed; ${memory} MiB of memory`,
-)
+console.log(`${connections} damaged connections from seed ${first}: ${failed} were ended`)
+
+/** Each kind of connection beside node:http2 takes a twentieth of the number. */
+const compared = Math.ceil(connections / 20)
+for (const role of ["server", "client"] as const) {
+  for (const isDamaged of [false, true]) {
+    const kind = `${isDamaged ? "damaged" : "valid"} connections of a ${role}`
+    let equal = 0
+    for (const seed of seeds(compared)) {
+      try {
+        const { wrong, isEqual } = await Differential.run(role, isDamaged, seed)
+        if (wrong.length > 0) fail(`One of the ${kind}`, seed, wrong)
+        if (isEqual) equal += 1
+      } catch (error) {
+        fail(`One of the ${kind}`, seed, error)
+      }
+    }
+    console.log(`${compared} ${kind} beside node:http2: ${equal} are equal, the others differ as permitted`)
+  }
+}
+
+const memory = process.memoryUsage.rss()
+console.log(`${Math.round(memory / 2 ** 20)} MiB of memory`)
+if (memory > maxMemory) {
+  console.error(`That is more than ${maxMemory / 2 ** 20} MiB`)
+  process.exitCode = 1
+}

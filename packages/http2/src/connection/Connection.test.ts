@@ -158,6 +158,7 @@ describe("requests that are malformed are reset, and the connection goes on", ()
   it.each([
     ["no path", [":method", "POST", ":scheme", "http", ":authority", "a"]],
     ["an empty path", [":method", "POST", ":scheme", "http", ":path", "", ":authority", "a"]],
+    ["a path with a space", [":method", "POST", ":scheme", "http", ":path", "/a b", ":authority", "a"]],
     ["no scheme", [":method", "POST", ":path", "/", ":authority", "a"]],
     ["no authority and no host", [":method", "POST", ":scheme", "http", ":path", "/"]],
     ["an empty authority", [":method", "POST", ":scheme", "http", ":path", "/", ":authority", ""]],
@@ -243,9 +244,12 @@ describe("violations of the protocol end the connection", () => {
     expect(peer.failure).toBe(ErrorCode.PROTOCOL_ERROR)
   })
 
-  it("no settings", () => {
+  it.each([
+    ["no settings", Frame.encode(Type.PING, 0, 0, bytes(8))],
+    ["an acknowledgement in place of settings", Frame.encode(Type.SETTINGS, Flag.ACK, 0, bytes(0))],
+  ])("%s", (_, frame) => {
     const peer = new Lonely("server", {}, false)
-    peer.receive(Frame.preface, peer.request(1))
+    peer.receive(Frame.preface, frame)
     expect(peer.failure).toBe(ErrorCode.PROTOCOL_ERROR)
   })
 })

@@ -5,8 +5,8 @@
  */
 import * as Frame from "../frame/Frame.ts"
 import { HeaderEncoder } from "../hpack/HeaderEncoder.ts"
-import { Connection, type ConnectionEvents, type StreamHandler } from "./Connection.ts"
-import { okHead, okTrailers, requestTemplate } from "./Peers.fixture.ts"
+import { Connection } from "./Connection.ts"
+import { noEvents, noStreamEvents, okHead, okTrailers, requestTemplate } from "./Peers.fixture.ts"
 
 /** Random numbers from a seed (mulberry32), so that a failure can be repeated. */
 export class Random {
@@ -37,40 +37,15 @@ export class Random {
 
 const window = 65_535
 
-const ignore = () => {}
-
-/** Events that all connections of this file share. */
-const quiet: Omit<ConnectionEvents, "onStream"> = {
-  onOpen: ignore,
-  onPing: ignore,
-  onPingAcknowledged: ignore,
-  onSettings: ignore,
-  onGoaway: ignore,
-  onStreamClosed: ignore,
-  onHeld: ignore,
-  onOutput: ignore,
-  onFinished: ignore,
-}
-
-const handler = (over: Partial<StreamHandler>): StreamHandler => ({
-  onHeaders: ignore,
-  onData: ignore,
-  onTrailers: ignore,
-  onEnd: ignore,
-  onDrain: ignore,
-  onSent: ignore,
-  onClose: ignore,
-  ...over,
-})
-
 /** A server that answers, pauses and resets by chance. */
 const makeServer = (random: Random): Connection => {
   const server: Connection = new Connection(
     { role: "server", streamWindow: window, connectionWindow: 2 * window, maxConcurrentStreams: 20, now: 0 },
     {
-      ...quiet,
+      ...noEvents,
       onStream: (stream) => {
-        stream.handler = handler({
+        stream.handler = {
+          ...noStreamEvents,
           onData: (part) => {
             const choice = random.below(20)
             if (choice === 0) server.reset(stream, 8)
@@ -79,7 +54,7 @@ const makeServer = (random: Random): Connection => {
             else if (choice === 3) server.resume(stream)
           },
           onEnd: () => server.message(stream, okHead, Buffer.alloc(random.of([0, 10, 10, 5000, 40_000])), okTrailers),
-        })
+        }
       },
     },
   )
@@ -89,10 +64,10 @@ const makeServer = (random: Random): Connection => {
 const makeClient = (random: Random): Connection => {
   const client = new Connection(
     { role: "client", streamWindow: window, connectionWindow: 2 * window, maxConcurrentStreams: 0, now: 0 },
-    { ...quiet, onStream: ignore },
+    noEvents,
   )
   for (let count = 1 + random.below(4); count > 0; count--) {
-    const stream = client.open(handler({}), requestTemplate, ["x-id", String(count)], false)
+    const stream = client.open(noStreamEvents, requestTemplate, ["x-id", String(count)], false)
     if (random.below(3) === 0) client.pause(stream)
     client.data(stream, Buffer.alloc(random.of([1, 50, 50, 5000])))
     client.end(stream)
@@ -127,7 +102,8 @@ const recorded = () => {
   return recordings
 }
 
-const split = (bytes: Buffer, start: number): Array<Buffer> => {
+/** The frames of some bytes; the last one may be cut. `start`: where the first one begins. */
+export const split = (bytes: Buffer, start: number): Array<Buffer> => {
   const frames: Array<Buffer> = start === 0 ? [] : [bytes.subarray(0, start)]
   for (let offset = start; offset + Frame.headLength <= bytes.length;) {
     const end = Math.min(bytes.length, offset + Frame.headLength + bytes.readUIntBE(offset, 3))
@@ -153,7 +129,8 @@ const anyFrame = (random: Random, encoder: HeaderEncoder): Buffer => {
   return Frame.encode(type, flags, stream, payload)
 }
 
-const mutate = (frames: Array<Buffer>, random: Random): void => {
+/** Makes one random change. */
+export const mutate = (frames: Array<Buffer>, random: Random): void => {
   const at = random.below(frames.length)
   const frame = frames[at]
   if (frame === undefined) return

@@ -8,7 +8,14 @@ import { FrameReader } from "../frame/FrameReader.ts"
 import type { ConnectionError } from "../frame/ErrorCode.ts"
 import { type FieldList, HeaderDecoder } from "../hpack/HeaderDecoder.ts"
 import { HeaderEncoder, HeaderTemplate } from "../hpack/HeaderEncoder.ts"
-import { Connection, type ConnectionOptions, type Headers, type Stream, type StreamHandler } from "./Connection.ts"
+import {
+  Connection,
+  type ConnectionEvents,
+  type ConnectionOptions,
+  type Headers,
+  type Stream,
+  type StreamHandler,
+} from "./Connection.ts"
 
 export const requestTemplate = new HeaderTemplate([
   ":method",
@@ -24,6 +31,32 @@ export const requestTemplate = new HeaderTemplate([
 export const okHead = new HeaderTemplate([":status", "200"])
 
 export const okTrailers = new HeaderTemplate(["grpc-status", "0"])
+
+const ignore = () => {}
+
+/** Handles no event. */
+export const noEvents: ConnectionEvents = {
+  onStream: ignore,
+  onOpen: ignore,
+  onPing: ignore,
+  onPingAcknowledged: ignore,
+  onSettings: ignore,
+  onGoaway: ignore,
+  onStreamClosed: ignore,
+  onHeld: ignore,
+  onOutput: ignore,
+  onFinished: ignore,
+}
+
+export const noStreamEvents: StreamHandler = {
+  onHeaders: ignore,
+  onData: ignore,
+  onTrailers: ignore,
+  onEnd: ignore,
+  onDrain: ignore,
+  onSent: ignore,
+  onClose: ignore,
+}
 
 const standard = { streamWindow: 65_535, connectionWindow: 65_535, maxConcurrentStreams: 100 }
 

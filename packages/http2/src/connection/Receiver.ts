@@ -1,7 +1,7 @@
 /** Reads the frames of the peer in their order (RFC 9113, 3.4 and 4), and passes each one to what handles its type. */
 import { ConnectionError, ErrorCode } from "../frame/ErrorCode.ts"
 import * as Frame from "../frame/Frame.ts"
-import { Type } from "../frame/Frame.ts"
+import { Flag, Type } from "../frame/Frame.ts"
 import { FrameReader } from "../frame/FrameReader.ts"
 import type { ControlFrames } from "./ControlFrames.ts"
 import type { DataFrames } from "./DataFrames.ts"
@@ -37,12 +37,12 @@ export class Receiver {
     this.#onGoaway = onGoaway
     this.#reader = new FrameReader({
       onDataHead: (stream, flags, length) => {
-        this.#checkOrder(Type.DATA)
+        this.#checkOrder(Type.DATA, flags)
         this.#data.onHead(stream, flags, length)
       },
       onDataPart: (part, isLast) => this.#data.onPart(part, isLast),
       onFrame: (type, flags, stream, payload) => {
-        this.#checkOrder(type)
+        this.#checkOrder(type, flags)
         this.#onFrame(type, flags, stream, payload)
       },
     })
@@ -72,8 +72,10 @@ export class Receiver {
     return chunk.subarray(length)
   }
 
-  #checkOrder(type: number): void {
-    if (!this.#control.hasSettings && type !== Type.SETTINGS) throw protocolError("the first frame is not SETTINGS")
+  #checkOrder(type: number, flags: number): void {
+    if (!this.#control.hasSettings && (type !== Type.SETTINGS || (flags & Flag.ACK) !== 0)) {
+      throw protocolError("the first frame is not SETTINGS")
+    }
     if (this.#headers.isPending && type !== Type.CONTINUATION) {
       throw protocolError("a frame interrupts a header block")
     }

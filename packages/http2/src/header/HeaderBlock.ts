@@ -46,6 +46,9 @@ const invalidValue = /[^\t\x20-\x7e\x80-\uffff]/
 /** Characters of an authority (RFC 3986, 3.2), and those that nghttp2 accepts besides. */
 const validAuthority = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/
 
+/** A path, with whatever is not a space or a control character, as nghttp2 accepts it; or that of OPTIONS. */
+const validPath = /^(?:\/[\x21-\x7e\x80-\uffff]*|\*)$/
+
 const digits = /^\d{1,15}$/
 
 export class HeaderBlock {
@@ -125,7 +128,7 @@ export class HeaderBlock {
     const method = headers[":method"]
     if (typeof method !== "string" || !/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(method)) return ":method is not a token"
     if (typeof path !== "string") return ":path is missing"
-    if (path !== "*" && !path.startsWith("/")) return `:path is '${path}', expected a path`
+    if (!validPath.test(path)) return `:path is '${path}', expected a path`
     return path !== "*" || method === "OPTIONS" ? "" : ":path is '*', which is for OPTIONS"
   }
 }
