@@ -1,5 +1,6 @@
 /**
- * Compares and damages connections of `@nereid/http2`, with other seeds each time:
+ * Compares and damages connections of `@nereid/http2`, with other seeds each time, and runs the tests of its clients
+ * with grpc-go, which Go compiles:
  *
  *   npm run test:http2                              50,000 damaged connections, and 10,000 beside node:http2
  *   npm run test:http2 -- --connections=1000000     for a night: a million, and 200,000
@@ -7,9 +8,28 @@
  *
  * Prints the seed of a connection that fails, and exits with 1.
  */
+import { spawnSync } from "node:child_process"
+import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { run } from "../../packages/http2/src/connection/Mutations.fixture.ts"
 import * as Differential from "./Differential.ts"
+
+/** Compiled once on a machine: Go keeps what it has compiled. */
+const compileClient = () => {
+  const folder = import.meta.dirname
+  const args = ["build", "-o", join(folder, ".tools/bin/grpc-go"), "."]
+  const options = { cwd: join(folder, "go"), encoding: "utf8", timeout: 10 * 60_000 } as const
+  const { status, error, stderr } = spawnSync("go", args, { ...options, env: { ...process.env, CGO_ENABLED: "0" } })
+  if (status === 0) return
+  console.log(`Cannot compile the client of grpc-go: ${error?.message ?? stderr.trim().split("\n").at(-1)}`)
+}
+
+const testClients = () => {
+  const root = join(import.meta.dirname, "../..")
+  const vitest = ["run", "--config", "test/vitest.config.ts", "test/http2/clients.test.ts"]
+  const { status } = spawnSync(join(root, "node_modules/.bin/vitest"), vitest, { cwd: root, stdio: "inherit" })
+  if (status !== 0) process.exitCode = 1
+}
 
 const { values } = parseArgs({
   options: {
@@ -67,3 +87,6 @@ if (memory > maxMemory) {
   console.error(`That is more than ${maxMemory / 2 ** 20} MiB`)
   process.exitCode = 1
 }
+
+compileClient()
+testClients()

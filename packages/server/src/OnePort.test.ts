@@ -2,7 +2,7 @@
  * HTTP and gRPC on one port, over HTTP/1.1 and HTTP/2. The conformance suite (test/conformance) covers the responses.
  */
 import { Agent, request as httpRequest } from "node:http"
-import type { ClientHttp2Session } from "node:http2"
+import type { ClientHttp2Session, IncomingHttpHeaders } from "node:http2"
 import { connect as connectSocket } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Queue, Result, Scope } from "effect"
@@ -129,6 +129,14 @@ describe("the target of a request", () => {
         const call = { chunks: [inferFrame(addSub())], headers: { ":path": path } }
         expect(yield* rawCall(session, call)).toMatchObject({ status: "12", message: `unknown method ${path}` })
       }
+      // grpc-go accepts a status in the head only if the head ends the stream, which node's classes do not send.
+      const stream = session.request({ ":method": "POST", ":path": "/x", "content-type": "application/grpc" })
+      const trailers = yield* Effect.callback<IncomingHttpHeaders>((resume) => {
+        stream.on("trailers", (fields) => resume(Effect.succeed(fields)))
+        stream.on("close", () => resume(Effect.succeed({})))
+        stream.resume().end()
+      })
+      expect(trailers).toMatchObject({ "grpc-status": "12" })
     }),
   )
 })

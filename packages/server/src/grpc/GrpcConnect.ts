@@ -141,11 +141,19 @@ const dropEndlessTimeout = (headers: IncomingHttpHeaders): void => {
   if (Number(connect) > Timer.maxDelay && /^[0-9]{1,10}$/.test(String(connect))) delete headers["connect-timeout-ms"]
 }
 
+/**
+ * The status is in the trailers: grpc-go accepts it in the head only if the head ends the stream, which node's classes
+ * do not do. gRPC-Web, and anything over HTTP/1.1, has it in the head.
+ */
 const unknownMethod: NonNullable<Parameters<typeof connectNodeAdapter>[0]["fallback"]> = (request, response) => {
-  const isGrpc = GrpcContentType.isGrpc(request.headers["content-type"])
+  const type = request.headers["content-type"]
+  const isGrpc = GrpcContentType.isGrpc(type)
   const message = `unknown method ${request.url ?? ""}`
   const status = CallStatus.trailers(CallStatus.fromError(new Unsupported({ message })))
-  response.writeHead(isGrpc ? 200 : 404, isGrpc ? { "content-type": GrpcContentType.plain, ...status } : {})
+  const hasTrailers = "stream" in response && type?.startsWith(`${GrpcContentType.plain}-web`) !== true
+  const head = hasTrailers ? {} : status
+  response.writeHead(isGrpc ? 200 : 404, isGrpc ? { "content-type": GrpcContentType.plain, ...head } : {})
+  if (isGrpc && hasTrailers) response.addTrailers(status)
   response.end()
 }
 
