@@ -98,6 +98,47 @@ describe("a flood of", () => {
   })
 })
 
+it("requests that their client resets at once leave nothing behind; the server limits them (ResetBudget.ts)", () => {
+  const peer = new Lonely()
+  for (let id = 1; id < 200_000; id += 2) {
+    peer.receive(peer.request(id, [], 0), Frame.reset(id, ErrorCode.CANCEL))
+    expect(peer.recorder.streams.pop()?.isClosed).toBe(true)
+    peer.recorder.headers.length = 0
+  }
+  expect(peer.connection.size).toBe(0)
+  expect(peer.connection.outputSize).toBe(0)
+})
+
+describe("a half-closed stream", () => {
+  const half = () => {
+    const peer = new Lonely()
+    peer.receive(peer.request(1))
+    peer.connection.take()
+    return peer
+  }
+
+  it("that its client has ended accepts no data and no headers, and no response to it", () => {
+    const block = Frame.encode(Type.HEADERS, Flag.END_HEADERS, 1, Buffer.of(0x82))
+    for (const frame of [Frame.encode(Type.DATA, 0, 1, eight), block]) {
+      const peer = half()
+      peer.receive(frame)
+      expect(peer.replies()).toEqual([`RST_STREAM 1 ${ErrorCode.STREAM_CLOSED}`])
+      const [stream] = peer.recorder.streams
+      if (stream === undefined) throw new Error("no stream")
+      peer.connection.message(stream, okHead, eight, okTrailers)
+      expect(peer.replies()).toEqual([])
+    }
+  })
+
+  it("gets window updates of its client, up to the limit of frames", () => {
+    const peer = half()
+    let count = 0
+    for (; peer.failure === undefined && count < 2 * burst; count++) peer.receive(Frame.windowUpdate(1, 1))
+    expect(peer.failure).toBe(calm)
+    expect(count).toBeLessThanOrEqual(burst + 10)
+  })
+})
+
 describe("a header block", () => {
   const start = Frame.encode(Type.HEADERS, Flag.END_STREAM, 1, Buffer.of(0x82))
 

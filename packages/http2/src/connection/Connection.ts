@@ -18,7 +18,7 @@ import type { HeaderTemplate } from "../hpack/HeaderEncoder.ts"
 import { type ControlEvents, ControlFrames } from "./ControlFrames.ts"
 import { DataFrames } from "./DataFrames.ts"
 import { FloodBudget } from "./FloodBudget.ts"
-import { HeaderFrames, maxHeaderListSize } from "./HeaderFrames.ts"
+import { HeaderFrames, maxHeaderListSize, type OnStream } from "./HeaderFrames.ts"
 import { Receiver } from "./Receiver.ts"
 import { ReceiveWindows, type WindowSizes } from "./ReceiveWindows.ts"
 import { Sender } from "./Sender.ts"
@@ -36,8 +36,11 @@ export interface ConnectionOptions extends WindowSizes {
 }
 
 export interface ConnectionEvents extends ControlEvents {
-  /** For a server: a request. Must set the handler of the stream. `isLast`: it has no body. */
-  readonly onStream: (stream: Stream, headers: Headers, isLast: boolean) => void
+  /**
+   * For a server: a request. Must set the handler of the stream. `isLast`: it has no body. The number of streams is
+   * limited, but not how many of them a client resets at once: only the program knows the cost of one (CVE-2023-44487).
+   */
+  readonly onStream: OnStream
   /** The peer accepts no streams any more. Those above `lastStream` close next, with REFUSED_STREAM. */
   readonly onGoaway: (code: number, reason: string) => void
   /** A stream has closed, after its own `onClose`. */

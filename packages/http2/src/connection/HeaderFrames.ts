@@ -6,7 +6,7 @@ import { ConnectionError, ErrorCode } from "../frame/ErrorCode.ts"
 import { Type } from "../frame/Frame.ts"
 import { HeaderBlock, type Kind } from "../header/HeaderBlock.ts"
 import type { Headers } from "../header/Headers.ts"
-import { HeaderDecoder, HeaderError } from "../hpack/HeaderDecoder.ts"
+import { type FieldList, HeaderDecoder, HeaderError } from "../hpack/HeaderDecoder.ts"
 import { errorCost, type FloodBudget } from "./FloodBudget.ts"
 import { PendingBlock } from "./PendingBlock.ts"
 import type { Stream } from "./Stream.ts"
@@ -15,22 +15,20 @@ import type { Streams } from "./Streams.ts"
 /** Size of the header fields of a message, as SETTINGS_MAX_HEADER_LIST_SIZE counts them. */
 export const maxHeaderListSize = 65_536
 
+/** A request: its headers, whether it has no body, and its fields as they came. */
+export type OnStream = (stream: Stream, headers: Headers, isLast: boolean, fields: FieldList) => void
+
 export class HeaderFrames {
   readonly #streams: Streams
   readonly #flood: FloodBudget
   readonly #maxConcurrentStreams: number
-  readonly #onStream: (stream: Stream, headers: Headers, isLast: boolean) => void
+  readonly #onStream: OnStream
   readonly #decoder = new HeaderDecoder(maxHeaderListSize, (fields, isTooLarge) => new HeaderBlock(fields, isTooLarge))
   /** A block whose CONTINUATION frames are still to come. */
   #pending: PendingBlock | undefined
 
   /** `onStream`: for a server, a request. */
-  constructor(
-    streams: Streams,
-    flood: FloodBudget,
-    maxConcurrentStreams: number,
-    onStream: (stream: Stream, headers: Headers, isLast: boolean) => void,
-  ) {
+  constructor(streams: Streams, flood: FloodBudget, maxConcurrentStreams: number, onStream: OnStream) {
     this.#streams = streams
     this.#flood = flood
     this.#maxConcurrentStreams = maxConcurrentStreams
@@ -115,7 +113,7 @@ export class HeaderFrames {
     stream.hasReceivedHead = true
     stream.isRemoteEnded = isLast
     if (fields.contentLength !== undefined && !isLast) stream.expected = fields.contentLength
-    this.#onStream(stream, fields.headers, isLast)
+    this.#onStream(stream, fields.headers, isLast, fields.fields)
     if (isLast && !stream.isClosed) streams.endRemote(stream, undefined)
   }
 

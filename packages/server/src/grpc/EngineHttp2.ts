@@ -8,7 +8,7 @@
  */
 import { constVoid } from "effect/Function"
 import type { Socket } from "node:net"
-import type { Headers, Stream } from "@nereid/http2/internal/connection/Connection"
+import type { Headers } from "@nereid/http2/internal/connection/Connection"
 import { ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
 import { SocketConnection } from "@nereid/http2/internal/socket/SocketConnection"
 import type { CallHandler } from "./Call.ts"
@@ -17,13 +17,7 @@ import * as EngineCallStream from "./EngineCallStream.ts"
 import * as EngineNodeStream from "./EngineNodeStream.ts"
 import { EngineSession } from "./EngineSession.ts"
 import * as Greeting from "./Greeting.ts"
-import {
-  connectionWindow,
-  type Http2Options,
-  maxConcurrentStreams,
-  type RequestHandler,
-  streamWindow,
-} from "./GrpcHttp2.ts"
+import { connectionWindow, type Http2Options, maxConcurrentStreams, streamWindow } from "./GrpcHttp2.ts"
 import type { Http2 } from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
 import { SessionCalls } from "./SessionCalls.ts"
@@ -56,7 +50,7 @@ const open = (socket: Socket, options: Http2Options): EngineSession => {
   const inFlight = new SessionCalls(session, session, limits)
   const takes = recentlyTaken(calls)
   const own = new SocketConnection(socket, settings, {
-    onStream: (stream, headers, isLast) => {
+    onStream: (stream, headers, isLast, fields) => {
       const { connection } = own
       if (!inFlight.begin()) {
         stream.handler = refused
@@ -66,7 +60,10 @@ const open = (socket: Socket, options: Http2Options): EngineSession => {
       if (calls !== undefined && takes(headers)) {
         return EngineCallStream.attach(connection, stream, headers, calls, inFlight)
       }
-      request(own, session, inFlight, stream, headers, isLast, handler, limits.sendTimeout.milliseconds)
+      const deadline = SessionCalls.ownDeadline(headers["grpc-timeout"])
+      const nodeStream = EngineNodeStream.attach(connection, session, stream, { headers, isLast, fields }, handler)
+      nodeStream.onStreamClosed((hasEnded) => inFlight.ended(!hasEnded, deadline))
+      nodeStream.limitSending(limits.sendTimeout.milliseconds, (size) => inFlight.stalled(size))
     },
     onOpen: () => session.opened(),
     onSettings: constVoid,
@@ -97,23 +94,6 @@ const recentlyTaken = (calls: CallHandler | undefined): ((headers: Headers) => b
     }
     return isTaken
   }
-}
-
-/** A request that Connect handles, or another handler of the port. */
-const request = (
-  own: SocketConnection,
-  session: EngineSession,
-  inFlight: SessionCalls,
-  stream: Stream,
-  headers: Headers,
-  isLast: boolean,
-  handler: RequestHandler,
-  sendTimeoutMillis: number,
-): void => {
-  const deadline = SessionCalls.ownDeadline(headers["grpc-timeout"])
-  const nodeStream = EngineNodeStream.attach(own.connection, session, stream, headers, isLast, handler)
-  nodeStream.onStreamClosed((hasEnded) => inFlight.ended(!hasEnded, deadline))
-  nodeStream.limitSending(sendTimeoutMillis, (size) => inFlight.stalled(size))
 }
 
 const refused = {

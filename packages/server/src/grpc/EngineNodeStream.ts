@@ -6,6 +6,7 @@ import {
   constants,
   Http2ServerRequest,
   Http2ServerResponse,
+  type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from "node:http2"
@@ -14,19 +15,45 @@ import type { Connection, Headers, Stream, StreamHandler } from "@nereid/http2/i
 import type { EngineSession } from "./EngineSession.ts"
 import type { RequestHandler } from "./GrpcHttp2.ts"
 
+/** The members of a stream that node's classes, and the handlers, use. */
+type NodeStream = Duplex &
+  Pick<
+    ServerHttp2Stream,
+    "aborted" | "additionalHeaders" | "close" | "headersSent" | "id" | "respond" | "rstCode" | "sendTrailers"
+  >
+
+/** Node's classes for such a stream. TypeScript permits narrower parameters only for methods. */
+interface NodeClasses {
+  request(stream: NodeStream, headers: IncomingHttpHeaders, fields: ReadonlyArray<string>): Http2ServerRequest
+  response(stream: NodeStream): Http2ServerResponse
+}
+
+const nodeClasses: NodeClasses = {
+  request: (stream: ServerHttp2Stream, headers, fields) => new Http2ServerRequest(stream, headers, {}, fields),
+  response: (stream: ServerHttp2Stream) => new Http2ServerResponse(stream),
+}
+
+/** Of a request. */
+interface Head {
+  readonly headers: Headers
+  /** Whether it has no body. */
+  readonly isLast: boolean
+  /** Names and values as they came. */
+  readonly fields: ReadonlyArray<string>
+}
+
 /** Makes a request of the stream, and passes it to `handler`. */
 export const attach = (
   connection: Connection,
   session: EngineSession,
   stream: Stream,
-  headers: Headers,
-  isLast: boolean,
+  { headers, isLast, fields }: Head,
   handler: RequestHandler,
 ): EngineNodeStream => {
   const nodeStream = new EngineNodeStream(connection, session, stream, headers[":method"] === "HEAD", isLast)
   stream.handler = nodeStream
-  const request = new Http2ServerRequest(asNodes(nodeStream), { ...headers }, {}, [])
-  const response = new Http2ServerResponse(asNodes(nodeStream))
+  const request = nodeClasses.request(nodeStream, { ...headers }, fields)
+  const response = nodeClasses.response(nodeStream)
   // Node's own property reads it from an internal property of its sessions.
   const socket = { value: session.socket }
   Object.defineProperty(request, "socket", socket)
@@ -41,10 +68,7 @@ export const attach = (
   return nodeStream
 }
 
-/** Has what node's classes, and the handlers, use of it. Node has no interface for that. */
-const asNodes = (stream: EngineNodeStream): ServerHttp2Stream => stream as unknown as ServerHttp2Stream
-
-export class EngineNodeStream extends Duplex implements StreamHandler {
+export class EngineNodeStream extends Duplex implements NodeStream, StreamHandler {
   readonly session: EngineSession
   readonly headRequest: boolean
   readonly id: number
@@ -107,7 +131,7 @@ export class EngineNodeStream extends Duplex implements StreamHandler {
     this.#timer = setTimeout(check, delay)
   }
 
-  respond(headers: OutgoingHttpHeaders, options: { readonly sendDate?: boolean; readonly waitForTrailers?: boolean }) {
+  respond(headers: OutgoingHttpHeaders = {}, options: ResponseOptions = {}): void {
     if (this.headersSent || this.#stream.isClosed) return
     this.headersSent = true
     this.#waitsForTrailers = options.waitForTrailers === true
@@ -202,6 +226,11 @@ export class EngineNodeStream extends Duplex implements StreamHandler {
     this.#connection.reset(this.#stream, code)
     done(error)
   }
+}
+
+interface ResponseOptions {
+  readonly sendDate?: boolean | undefined
+  readonly waitForTrailers?: boolean | undefined
 }
 
 /** A field of several values is sent several times. */
