@@ -73,6 +73,21 @@ describe("a flood of", () => {
     expect(peer.failure).toBeUndefined()
   })
 
+  it("window updates of a peer that reads a large body frame by frame does not, as HAProxy does", () => {
+    const peer = new Lonely("server", {})
+    peer.receive(peer.request(1))
+    const [stream] = peer.recorder.streams
+    if (stream === undefined) throw new Error("no stream")
+    peer.connection.data(stream, Buffer.alloc(400 * 2 ** 20))
+    peer.connection.take()
+    for (let count = 0; count < burst; count++) {
+      peer.receive(Frame.windowUpdate(0, 16_384), Frame.windowUpdate(1, 16_384))
+      peer.connection.take()
+    }
+    expect(peer.failure).toBeUndefined()
+    expect(stream.queued).toBeLessThan(400 * 2 ** 20 - burst * 16_384)
+  })
+
   it("requests beyond the limit of streams ends the connection", () => {
     const peer = new Lonely("server", { maxConcurrentStreams: 10 })
     let id = 1

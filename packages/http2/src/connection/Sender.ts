@@ -21,6 +21,9 @@ const turnBytes = 64 * 1024
 /** Bytes of a message that is written in one piece, with its head and its trailers. */
 const smallMessage = 4096
 
+/** A frame of so many bytes may need window updates. Smaller ones do not, if a window has cut them. */
+const usefulFrame = 1024
+
 /** Bytes that may wait with a stream before its writer has to wait. */
 const maxQueued = 64 * 1024
 
@@ -38,7 +41,7 @@ export class Sender {
   #firstReady: Stream | undefined
   #lastReady: Stream | undefined
 
-  /** `onEnd`: a stream has sent everything. `onSent`: data was sent that no window cut. */
+  /** `onEnd`: a stream has sent everything. `onSent`: data was sent, more than single bytes. */
   constructor(output: Output, onEnd: (stream: Stream) => void, onSent: () => void) {
     this.#output = output
     this.#onEnd = onEnd
@@ -156,8 +159,8 @@ export class Sender {
       stream.queued -= length
       stream.position += length
       turn -= length
+      if (length === left || length >= usefulFrame) this.#onSent()
       if (length < left) continue
-      this.#onSent()
       if (stream.queue.length === 1) stream.queue = noPayloads
       else stream.queue.shift()
       stream.position = 0
