@@ -73,8 +73,8 @@ export interface ServerOptions {
   /** Handles gRPC inference, unary and streaming, before Connect. Default true; false is for comparison. */
   readonly fastInference?: boolean
   /**
-   * Implementation of HTTP/2: "node" for node:http2, "own" for Nereid's, which costs less per call and is newer.
-   * Default "node", unless the environment variable NEREID_HTTP2 is "own".
+   * Implementation of HTTP/2: "own" for Nereid's, "node" for node:http2, which costs more per call. Default "own",
+   * unless the environment variable NEREID_HTTP2 is "node".
    */
   readonly http2?: "node" | "own"
   /**

@@ -55,9 +55,9 @@ export const flags = {
   ),
   http2: FlagKind.choice(
     "http2",
-    "Implementation of HTTP/2: that of Node, or Nereid's own, which costs less per call and is newer",
-    "node",
-    ["node", "own"],
+    "Implementation of HTTP/2: Nereid's own, or that of Node, which costs more per call",
+    "own",
+    ["own", "node"],
   ),
   maxInFlightSize: FlagKind.optional(
     "max-in-flight-size",

@@ -35,8 +35,8 @@ export interface ClientOptions {
   /** Maximum size of a response, in bytes; a larger response fails with ExecutionFailed. Default 256 MiB. */
   readonly maxResponseSize?: number
   /**
-   * Implementation of HTTP/2 for gRPC: "node" for node:http2, "own" for Nereid's, which costs less per call and is
-   * newer. Browsers ignore it. Default "node", unless the environment variable NEREID_HTTP2 is "own".
+   * Implementation of HTTP/2 for gRPC: "own" for Nereid's, "node" for node:http2, which costs more per call. Browsers
+   * ignore it. Default "own", unless the environment variable NEREID_HTTP2 is "node".
    */
   readonly http2?: "node" | "own"
   /**

@@ -36,7 +36,7 @@ export class GrpcConnection {
   constructor(settings: ClientSettings, window = defaultWindow) {
     this.#settings = settings
     this.#window = window
-    this.#isOwn = (settings.http2 ?? process.env["NEREID_HTTP2"]) === "own"
+    this.#isOwn = (settings.http2 ?? process.env["NEREID_HTTP2"]) !== "node"
     this.#authority = ServerUrl.address(settings.endpoint)
   }
 

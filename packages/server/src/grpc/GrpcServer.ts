@@ -50,8 +50,8 @@ export interface FrontEndOptions {
   /** Handles plain inference, unary and streaming, before Connect. Default true; false is for comparison. */
   readonly fastInference?: boolean
   /**
-   * Implementation of HTTP/2: "node" for node:http2, "own" for Nereid's. Default "node", unless the environment
-   * variable NEREID_HTTP2 is "own".
+   * Implementation of HTTP/2: "own" for Nereid's, "node" for node:http2. Default "own", unless the environment
+   * variable NEREID_HTTP2 is "node".
    */
   readonly http2?: "node" | "own" | undefined
   /** Pattern of the metadata names that are forwarded as request parameters (ForwardedHeaders.ts). Default: none. */
@@ -112,7 +112,7 @@ export const frontEnd = Effect.fnUntraced(function* (
   const { maxMessageSize = 256 * 1024 * 1024, receiveTimeoutMillis = 300_000, fastInference = true } = options
   const { responseCompression = "none", sendTimeoutMillis = 60_000, greetingTimeoutMillis = 60_000 } = options
   const { cors, browserAccess = BrowserAccess.standard } = options
-  const { http2 = process.env["NEREID_HTTP2"] === "own" ? "own" : "node" } = options
+  const { http2 = process.env["NEREID_HTTP2"] === "node" ? "node" : "own" } = options
   if (!Number.isInteger(maxMessageSize) || maxMessageSize < 1 || maxMessageSize > maxMessageLength) {
     const message = `maxMessageSize is ${maxMessageSize}, expected an integer from 1 to ${maxMessageLength} (2 GiB - 1)`
     return yield* new ServeError({ message })
@@ -135,7 +135,7 @@ export const frontEnd = Effect.fnUntraced(function* (
       const [onDrained, onLastCall] = [gateway.endStreams, gateway.refuse]
       const common = { maxMessageSize, keepalive, greetingTimeoutMillis, limits, calls, handler }
       const http2Options = { ...common, onDrained, onLastCall }
-      return http2 === "own" ? EngineHttp2.make(http2Options) : GrpcHttp2.make(http2Options)
+      return http2 === "node" ? GrpcHttp2.make(http2Options) : EngineHttp2.make(http2Options)
     },
   }
 })
