@@ -20,7 +20,7 @@ it("is infinite before any caller has left, and while few of them leave", () => 
   expect(patience.at(500 * ms)).toBe(Infinity)
   for (let index = 0; index < 500; index++) {
     const now = (500 + index) * ms
-    if (index % 50 === 0) patience.left(3 * ms, now)
+    if (index % 50 === 0) patience.left(25 * ms, now)
     else patience.answered(20 * ms, now)
   }
   expect(patience.at(1000 * ms)).toBe(Infinity)
@@ -43,8 +43,8 @@ it("follows callers that have less patience", () => {
 
 it("rises with answers to callers that have waited longer: a client that has disconnected says little", () => {
   const patience = new Patience()
-  for (let index = 0; index < 100; index++) patience.left(1 * ms, 0)
-  expect(patience.at(0) / ms).toBeLessThan(1)
+  for (let index = 0; index < 100; index++) patience.left(21 * ms, 0)
+  expect(patience.at(0) / ms).toBeLessThan(21)
   for (let index = 0; index < 20; index++) patience.answered(50 * ms, index * ms)
   expect(patience.at(20 * ms) / ms).toBeGreaterThan(49)
 })
@@ -62,4 +62,10 @@ it("is kept for as long as it takes callers with much patience to leave again", 
   const patience = new Patience()
   const now = learn(patience, 0, 400, 5, 2000, 900)
   expect(patience.at(now + 60_000 * ms)).toBeLessThan(Infinity)
+})
+
+it("learns nothing from callers that leave at once, however many: they have not waited", () => {
+  const patience = new Patience()
+  for (let index = 0; index < 10_000; index++) patience.left(19 * ms, index)
+  expect([patience.at(10_000), patience.hasLearned]).toEqual([Infinity, false])
 })

@@ -25,6 +25,9 @@ const rise = 0.003
 /** The part of the difference by which an answer after a longer time raises the value. */
 const refuted = 1 / 4
 
+/** A caller that leaves earlier has not waited for an answer, and tells nothing of those that do. */
+const shortest = 20e6
+
 /** The value is forgotten after this time, or this multiple of it, without any caller that leaves. */
 const memory = 10e9
 const memoryFactor = 100
@@ -52,6 +55,7 @@ export class Patience {
 
   /** A caller has left after this time. */
   left(time: number, now: number): void {
+    if (time < shortest) return
     this.#advance(now)
     this.#lastLeft = now
     this.#left += (1 - this.#left) * recent
