@@ -42,11 +42,6 @@ export class Patience {
   #left = 0
   #applies = false
 
-  /** Whether any caller has left lately. */
-  get hasLearned(): boolean {
-    return this.#value !== Infinity
-  }
-
   /** Infinite if it is unknown. */
   at(now: number): number {
     if (this.#isOld(now)) this.#forget()

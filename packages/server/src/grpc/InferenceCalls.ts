@@ -51,7 +51,7 @@ export const make = (options: InferenceOptions): CallHandler => {
       const deadline = milliseconds === undefined ? undefined : MonotonicTime.millis() + milliseconds - arrival.waited
       const call = isStream
         ? new StreamCall(options, stream, { deadline, prepare, record, endsAtError: headers[errorMode] === "true" })
-        : new UnaryCall(options, stream, { deadline, prepare, record }, arrival)
+        : new UnaryCall(options, stream, { deadline, prepare, record })
       if (timeout !== undefined && milliseconds === undefined) {
         const message = `invalid grpc-timeout '${String(timeout)}'`
         call.fail(CallStatus.fromError(new InvalidRequest({ message })))

@@ -25,7 +25,6 @@ import type { CallRecord } from "../log/CallRecord.ts"
 import { type MessageLimits, RequestMessageReader } from "./RequestMessageReader.ts"
 import type { RequestPreparation } from "../gateway/RequestPreparation.ts"
 import * as CallStatus from "./CallStatus.ts"
-import type { Arrival } from "../limit/LateReading.ts"
 import * as RequestMemory from "../memory/RequestMemory.ts"
 
 export interface GrpcCallOptions extends MessageLimits {
@@ -51,7 +50,6 @@ export class UnaryCall extends ReceivingCall implements Call {
   readonly #options: GrpcCallOptions
   readonly #stream: CallStream
   readonly #metadata: CallMetadata
-  readonly #arrival: Arrival
   /** Reads a message that arrives in parts. */
   #reader: RequestMessageReader | undefined
   /** Set from the last byte of the message to the response. */
@@ -66,9 +64,8 @@ export class UnaryCall extends ReceivingCall implements Call {
   /** The status for the record. */
   #status = "CANCELLED"
 
-  constructor(options: GrpcCallOptions, stream: CallStream, metadata: CallMetadata, arrival: Arrival) {
+  constructor(options: GrpcCallOptions, stream: CallStream, metadata: CallMetadata) {
     super()
-    this.#arrival = arrival
     this.#options = options
     this.#stream = stream
     this.#metadata = metadata
@@ -104,15 +101,9 @@ export class UnaryCall extends ReceivingCall implements Call {
 
   /** The stream has closed. A response is no longer needed. */
   onClose(): void {
-    if (!this.#done) this.#leave()
+    if (!this.#done) this.#abandon()
     this.#stream.memory.give(this.#held)
     this.#metadata.record?.end(path, this.#status)
-  }
-
-  #leave(): void {
-    const { gateway } = this.#options
-    if (this.#cancel !== undefined && this.#metadata.deadline === undefined) gateway.lateReading.left(this.#arrival)
-    this.#abandon()
   }
 
   override get received(): number {
@@ -172,7 +163,6 @@ export class UnaryCall extends ReceivingCall implements Call {
     this.#done = true
     this.#status = "OK"
     this.#stream.reply(frame)
-    if (this.#metadata.deadline === undefined) this.#options.gateway.lateReading.answered(this.#arrival)
   }
 
   /** Frees the memory of the message, unless the model may still use it. */

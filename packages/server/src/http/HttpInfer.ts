@@ -84,15 +84,12 @@ const infer = (
     const wire = preparation(call, options)(decoded.success.wire)
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const timed = timing(call)
-    let isAnswered = false
     const cancel = gateway.infer(
       timed === undefined ? wire.success : timed.attach(wire.success),
       until.success?.at,
       (outcome) =>
         guard(() => {
           if (isClosed(response)) return
-          isAnswered = true
-          if (until.success === undefined) gateway.lateReading.answered(arrival)
           addTiming(call, timed)
           if (Result.isFailure(outcome)) return sendError(response, outcome.failure)
           const freeable = running.calls.keepsInputs ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
@@ -101,10 +98,7 @@ const infer = (
       memory,
     )
     // Harmless after the reply; before it, the caller has gone.
-    response.on("close", () => {
-      if (!isAnswered && until.success === undefined) gateway.lateReading.left(arrival)
-      cancel()
-    })
+    response.on("close", cancel)
   }
   const decompressed = (body: Result.Result<Uint8Array, InvalidRequest>) => {
     if (isClosed(response)) return

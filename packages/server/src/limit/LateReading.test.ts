@@ -28,7 +28,7 @@ const start = () => {
     now += millis
     slept += millis
   }
-  return { reading, turn, sleep, acted, after: (millis: number) => (now += millis) }
+  return { reading, turn, sleep, acted }
 }
 
 describe("the arrival of a request", () => {
@@ -73,23 +73,6 @@ describe("a request is refused", () => {
     expect(acted).toEqual(["late_reading"])
   })
 
-  it("without a deadline, by the time after which callers leave", () => {
-    const { reading, turn, after } = start()
-    turn(0, 0)
-    turn(10, 30)
-    const { last } = turn(10, 30)
-    expect(reading.refusal(last, undefined)).toBeUndefined()
-    for (let caller = 0; caller < 20; caller++) {
-      const arrival = reading.arrival()
-      turn(0, 0)
-      after(100)
-      reading.left(arrival)
-    }
-    for (let count = 0; count < 4; count++) turn(10, 30)
-    expect(reading.refusal({ at: 0, waited: 10 }, undefined)).toBeUndefined()
-    expect(reading.refusal({ at: 0, waited: 30 }, undefined)).toMatchObject({ _tag: "QueueFull" })
-  })
-
   it("not after a single pause of the loop", () => {
     const { reading, turn, sleep } = start()
     turn(0, 0)
@@ -123,11 +106,10 @@ describe("a request is refused", () => {
     expect(reading.refusal(arrival, 16)).toBeUndefined()
   })
 
-  it("not without a deadline while all callers stay, however late it is read", () => {
+  it("not without a deadline, however late it is read", () => {
     const { reading, turn } = start()
     for (let count = 0; count < 100; count++) {
       const { last } = turn(1000, 1000)
-      reading.answered(last)
       expect(reading.refusal(last, undefined)).toBeUndefined()
     }
   })

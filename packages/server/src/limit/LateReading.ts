@@ -7,10 +7,9 @@
  *   what a read finds              └── has arrived ───────────┘
  *
  * If turns stay long, requests with a deadline are refused once a part of their time has passed. Those without one are
- * refused by the time that callers wait, which is learned from callers that leave.
+ * never refused here: that other callers left says nothing of them, and a burst makes turns long without an overload.
  */
 import { DeadlineExceeded, QueueFull } from "@nereid/core/Errors"
-import { Patience } from "@nereid/core/internal/scheduler/Patience"
 import type { LimitReports } from "./LimitReports.ts"
 
 /** The part of a caller's time that may pass before its request is read, while the turns of the loop stay long. */
@@ -46,16 +45,14 @@ const eventLoop: EventLoop = {
   afterReads: (call) => void setImmediate(call),
 }
 
-/** The time at which a request has arrived, and how long it has waited since. */
+/** How long a request has waited before it was read, in milliseconds. */
 export interface Arrival {
-  readonly at: number
   readonly waited: number
 }
 
 export class LateReading {
   readonly #limits: LimitReports
   readonly #loop: EventLoop
-  readonly #patience = new Patience()
   #isReading = false
   /** When the reads of this turn began; negative before the first. */
   #turnAt = -1
@@ -78,7 +75,7 @@ export class LateReading {
     const now = this.#loop.now()
     if (!this.#isReading) this.#beginReads(now)
     const waited = now - this.#turnAt + (this.#turnAt - this.#since) / 2
-    return { at: now - waited, waited }
+    return { waited }
   }
 
   /**
@@ -86,25 +83,12 @@ export class LateReading {
    * milliseconds; undefined for none.
    */
   refusal({ waited }: Arrival, timeout: number | undefined): QueueFull | DeadlineExceeded | undefined {
-    const limit = timeout ?? this.#patience.at(this.#loop.now() * 1e6) / 1e6
-    const allowed = limit * (this.#longTurns < enough ? largestShare : share)
+    if (timeout === undefined) return undefined
+    const allowed = timeout * (this.#longTurns < enough ? largestShare : share)
     if (waited <= Math.max(tolerated, allowed)) return undefined
-    const refusal = timeout !== undefined && waited >= timeout ? passed : refused
+    const refusal = waited >= timeout ? passed : refused
     this.#limits.acted("late_reading", refusal.message)
     return refusal
-  }
-
-  /** The caller of a request without a deadline has its answer. */
-  answered({ at }: Arrival): void {
-    if (!this.#patience.hasLearned) return
-    const now = this.#loop.now()
-    this.#patience.answered((now - at) * 1e6, now * 1e6)
-  }
-
-  /** The caller of a request without a deadline has left. */
-  left(arrival: Arrival): void {
-    const { at } = this.arrival()
-    this.#patience.left(Math.max(0, at - arrival.at) * 1e6, this.#loop.now() * 1e6)
   }
 
   #beginReads(now: number): void {
