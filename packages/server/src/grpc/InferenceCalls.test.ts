@@ -154,6 +154,17 @@ describe("unary", () => {
     }),
   )
 
+  it.live("is not answered if it was read too late and is cancelled already", () =>
+    Effect.gen(function* () {
+      const { lateReading } = LateLoop.make()
+      const { calls } = yield* harness(10_000, 10_000, lateReading)
+      const late = new MemoryCallStream(calls, { ...unary, "grpc-timeout": "1n" })
+      late.close()
+      yield* Effect.promise(() => Promise.resolve())
+      expect(late.ending).toBeUndefined()
+    }),
+  )
+
   it.live("counts the time in the socket against the deadline", () =>
     Effect.gen(function* () {
       const { lateReading } = LateLoop.make()

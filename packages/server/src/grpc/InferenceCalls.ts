@@ -61,14 +61,24 @@ export const make = (options: InferenceOptions): CallHandler => {
   }
 }
 
-/** Refuses a call before its message has come. */
+/**
+ * Refuses a call before its message has come, after what its socket has brought with it: a caller that has cancelled
+ * the call already gets no answer. Clients take offence at thousands of answers to calls that they have cancelled.
+ */
 const refuse = (stream: CallStream, status: CallStatus.CallStatus, record: CallRecord | undefined): Call => {
-  stream.fail(status)
-  record?.end(modelInfer.slice(1), CallStatus.name(status.code))
-  return refused
+  let code = "CANCELLED"
+  let isClosed = false
+  queueMicrotask(() => {
+    if (isClosed) return
+    code = CallStatus.name(status.code)
+    stream.fail(status)
+  })
+  const onClose = () => {
+    isClosed = true
+    record?.end(modelInfer.slice(1), code)
+  }
+  return { onData: constVoid, onEnd: constVoid, onDrain: constVoid, onClose }
 }
-
-const refused: Call = { onData: constVoid, onEnd: constVoid, onDrain: constVoid, onClose: constVoid }
 
 const { typeName, method } = GRPCInferenceService
 
