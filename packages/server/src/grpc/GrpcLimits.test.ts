@@ -71,7 +71,7 @@ it.live.each(["node", "own"] as const)("a call that was read too late ends at it
     const headers = (timeout: string) => ({ "grpc-timeout": timeout, "content-type": "application/grpc" })
     const send = (timeout: string) => rawCall(session, { chunks: [whole], headers: headers(timeout) })
     const calls = yield* Effect.all(
-      Array.from({ length: 20 }, () => send("150m")),
+      Array.from({ length: 20 }, () => send("70m")),
       { concurrency: "unbounded" },
     )
     const message = "The server has too many requests to read, and would answer this one too late"

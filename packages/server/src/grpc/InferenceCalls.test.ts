@@ -139,7 +139,7 @@ describe("unary", () => {
     Effect.gen(function* () {
       const { lateReading, acted } = LateLoop.make()
       const { calls, twice } = yield* harness(10_000, 10_000, lateReading)
-      const late = new MemoryCallStream(calls, { ...unary, "grpc-timeout": "150m" })
+      const late = new MemoryCallStream(calls, { ...unary, "grpc-timeout": "70m" })
       expect(yield* ended(late)).toMatchObject({ tag: "QueueFull", retryAfter: 100 })
       late.write(requestFrame("twice", 1))
       const [patient, early] = [undefined, "10S"].map((timeout) => {

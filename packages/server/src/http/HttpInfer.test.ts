@@ -64,7 +64,7 @@ it.live("a request that was read too late for its deadline is refused, and its c
     const { lateReading, acted } = LateLoop.make()
     const { at } = yield* harness({}, lateReading)
     const infer = (headers: OutgoingHttpHeaders) => inferModel(at, "bytes", document("a", [1]), headers)
-    const { status, headers } = yield* infer({ "nereid-timeout-ms": "150" })
+    const { status, headers } = yield* infer({ "nereid-timeout-ms": "70" })
     assert.deepStrictEqual([status, headers["retry-after"], headers.connection], [503, "1", "keep-alive"])
     assert.deepStrictEqual(acted, ["late_reading"])
     assert.strictEqual((yield* infer({ "nereid-timeout-ms": "10000" })).status, 200)

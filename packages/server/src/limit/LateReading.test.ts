@@ -60,16 +60,17 @@ describe("the arrival of a request", () => {
 })
 
 describe("a request is refused", () => {
-  it("with a deadline, once a fifth of its time has passed unread", () => {
+  it("with a deadline, once half of its time has passed unread, turn after turn", () => {
     const { reading, turn, acted } = start()
     turn(0, 0)
     turn(10, 30)
-    const early = turn(10, 30).last
-    expect(reading.refusal(early, 100)).toBeUndefined()
     turn(10, 30)
+    const early = turn(10, 30).last
+    expect(reading.refusal(early, 50)).toBeUndefined()
     const { last } = turn(10, 30)
-    expect(reading.refusal(last, 160)).toBeUndefined()
-    expect(reading.refusal(last, 140)).toMatchObject({ _tag: "QueueFull", retryAfter: 100 })
+    expect(last.waited).toBeCloseTo(30, 5)
+    expect(reading.refusal(last, 61)).toBeUndefined()
+    expect(reading.refusal(last, 59)).toMatchObject({ _tag: "QueueFull", retryAfter: 100 })
     expect(acted).toEqual(["late_reading"])
   })
 
@@ -81,14 +82,6 @@ describe("a request is refused", () => {
     const arrival = reading.arrival()
     expect(arrival.waited).toBeCloseTo(40, 5)
     expect(reading.refusal(arrival, 100)).toBeUndefined()
-  })
-
-  it("after half of its time in a single turn", () => {
-    const { reading, turn } = start()
-    turn(0, 0)
-    const { last } = turn(60, 0)
-    expect(reading.refusal(last, 130)).toBeUndefined()
-    expect(reading.refusal(last, 110)).toMatchObject({ _tag: "QueueFull" })
   })
 
   it("with its deadline, if that has passed", () => {

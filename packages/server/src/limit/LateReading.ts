@@ -13,10 +13,7 @@ import { DeadlineExceeded, QueueFull } from "@nereid/core/Errors"
 import type { LimitReports } from "./LimitReports.ts"
 
 /** The part of a caller's time that may pass before its request is read, while the turns of the loop stay long. */
-const share = 0.2
-
-/** The part that may pass in any case: the first turns of an overload become longer and longer. */
-const largestShare = 0.5
+const share = 0.5
 
 /** Milliseconds that any request may wait: below, a pause of the loop means no overload. */
 const tolerated = 20
@@ -27,8 +24,8 @@ const pause = 1
 /** A turn is long if its requests may have waited for more than this, in milliseconds, before it. */
 const long = 5
 
-/** So many long turns must follow each other: a single pause, such as a garbage collection, refuses nothing. */
-const enough = 2
+/** So many long turns must follow each other: pauses, such as garbage collections, refuse nothing. */
+const enough = 3
 
 /** The loop and its clock, in milliseconds. */
 export interface EventLoop {
@@ -83,9 +80,9 @@ export class LateReading {
    * milliseconds; undefined for none.
    */
   refusal({ waited }: Arrival, timeout: number | undefined): QueueFull | DeadlineExceeded | undefined {
-    if (timeout === undefined) return undefined
-    const allowed = timeout * (this.#longTurns < enough ? largestShare : share)
-    if (waited <= Math.max(tolerated, allowed)) return undefined
+    if (timeout === undefined || waited <= tolerated) return undefined
+    const isOverloaded = this.#longTurns >= enough && waited > share * timeout
+    if (!isOverloaded && waited < timeout) return undefined
     const refusal = waited >= timeout ? passed : refused
     this.#limits.acted("late_reading", refusal.message)
     return refusal
