@@ -10,6 +10,7 @@
  * never refused here: that other callers left says nothing of them, and a burst makes turns long without an overload.
  */
 import { DeadlineExceeded, QueueFull } from "@nereid/core/Errors"
+import { performance } from "node:perf_hooks"
 import type { LimitReports } from "./LimitReports.ts"
 
 /** The part of a caller's time that may pass before its request is read, while the turns of the loop stay long. */
