@@ -3,7 +3,7 @@
  */
 import type { Entry, Published } from "./Published.ts"
 import { verdict } from "./Results.ts"
-import type { Case } from "./Suite.ts"
+import type { Case } from "./Case.ts"
 import * as Table from "./Table.ts"
 
 /** The page with its two parts as these cases and figures have them. */

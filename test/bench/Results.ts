@@ -1,5 +1,5 @@
 /** The results as the terminal shows them. */
-import type { Case, Result } from "./Suite.ts"
+import type { Case, Result } from "./Case.ts"
 import * as Table from "./Table.ts"
 
 export interface Row {

@@ -4,7 +4,9 @@
  */
 import * as RequestLoad from "./RequestLoad.ts"
 import type { Child } from "./Child.ts"
-import { compare, type Comparison, type Figures, type Settings } from "./Comparison.ts"
+import { compare } from "./Comparison.ts"
+import type { Bench, Case, Program } from "./Case.ts"
+import { cost, delay, type Judge, occupation, rate } from "./Judges.ts"
 import type { Delay } from "./models.ts"
 import * as Memory from "./Memory.ts"
 import * as Request from "./Request.ts"
@@ -12,122 +14,6 @@ import { saturate } from "./Saturation.ts"
 import * as SequenceLoad from "./SequenceLoad.ts"
 import * as Side from "./Side.ts"
 import * as Waiting from "./Waiting.ts"
-
-/** Modules that run as a child process. */
-export type Program =
-  | "server"
-  | "echo"
-  | "json"
-  | "events"
-  | "pipeline"
-  | "grpc-js"
-  | "session"
-  | "fixed-replies"
-  | "client"
-  | "raw-client"
-
-/** The environment of a case. */
-export interface Bench {
-  readonly settings: Settings
-  /** Starts a program on the server's core or on the load's. */
-  readonly start: (
-    program: Program,
-    place?: "server" | "load" | "both",
-    nodeOptions?: ReadonlyArray<string>,
-  ) => Promise<Child>
-}
-
-/** A line of the table. Pairs are `Nereid / baseline`. */
-export interface Result {
-  readonly lines: ReadonlyArray<string>
-  /** The figure that the target applies to; empty if the lines are the whole result. */
-  readonly reached: string
-  /** Undefined without a target. */
-  readonly met: boolean | undefined
-  readonly cpu: string
-  /** The 50th, 99th and 99.9th percentile of both sides, in milliseconds. */
-  readonly latency: string
-  readonly busy: string
-  readonly other: string
-  readonly errors: ReadonlyArray<string>
-  readonly notes: ReadonlyArray<string>
-}
-
-export interface Case {
-  readonly name: string
-  readonly description: string
-  readonly baseline: string
-  readonly target: string
-  readonly run: (bench: Bench) => Promise<Result>
-}
-
-const pair = (nereid: number, baseline: number, digits: number): string =>
-  `${nereid.toFixed(digits)} / ${baseline.toFixed(digits)}`
-
-const percentiles = ({ p50, p99, p999 }: Figures): string =>
-  [p50, p99, p999].map((millis) => (millis < 10 ? millis.toFixed(2) : millis.toFixed(0))).join(", ")
-
-const pairs = ({ nereid, baseline, errors, notes }: Comparison) => ({
-  cpu: pair(nereid.cpu, baseline.cpu, nereid.cpu < 100 ? 1 : 0),
-  latency: `${percentiles(nereid)} / ${percentiles(baseline)}`,
-  busy: pair(100 * nereid.busy, 100 * baseline.busy, 0),
-  other: pair(100 * nereid.other, 100 * baseline.other, 0),
-  errors,
-  notes,
-})
-
-/** How many times the baseline's rate ours is. */
-const rate =
-  (min?: number) =>
-  (comparison: Comparison): Result => {
-    const { nereid, baseline } = comparison
-    const ratio = nereid.perSecond / baseline.perSecond
-    return {
-      ...pairs(comparison),
-      lines: [`${pair(nereid.perSecond, baseline.perSecond, nereid.perSecond < 1000 ? 1 : 0)} /s`],
-      reached: ratio.toFixed(2),
-      met: min === undefined ? undefined : ratio >= min,
-    }
-  }
-
-/** By how many microseconds our median is longer. */
-const delay =
-  (max?: number) =>
-  (comparison: Comparison): Result => {
-    const { nereid, baseline } = comparison
-    const micros = (figures: Figures) => figures.p50 * 1000
-    const added = micros(nereid) - micros(baseline)
-    return {
-      ...pairs(comparison),
-      lines: [`${pair(micros(nereid), micros(baseline), 0)} µs`],
-      reached: `${added < 0 ? "" : "+"}${added.toFixed(0)} µs`,
-      met: max === undefined ? undefined : added <= max,
-    }
-  }
-
-/** How many times the baseline's CPU time ours is. */
-const cost =
-  (max: number) =>
-  (comparison: Comparison): Result => {
-    const ratio = comparison.nereid.cpu / comparison.baseline.cpu
-    return { ...rate()(comparison), reached: ratio.toFixed(2), met: ratio <= max }
-  }
-
-/** By how many hundredths of a core the measured process was busier. */
-const occupation =
-  (max: number) =>
-  (comparison: Comparison): Result => {
-    const { nereid, baseline } = comparison
-    const added = 100 * (nereid.busy - baseline.busy)
-    return {
-      ...pairs(comparison),
-      lines: [`${pair(100 * nereid.busy, 100 * baseline.busy, 1)} % of a core`],
-      reached: `${added < 0 ? "" : "+"}${added.toFixed(1)} %`,
-      met: added <= max,
-    }
-  }
-
-type Judge = (comparison: Comparison) => Result
 
 /** A request to our server, beside what `baseline` makes of it. */
 const served = (

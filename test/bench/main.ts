@@ -12,7 +12,8 @@ import * as OtherProcesses from "./OtherProcesses.ts"
 import * as Page from "./Page.ts"
 import * as Published from "./Published.ts"
 import * as Results from "./Results.ts"
-import { type Bench, type Case, cases } from "./Suite.ts"
+import type { Bench, Case } from "./Case.ts"
+import { cases } from "./Suite.ts"
 
 const { values: flags } = parseArgs({
   options: {

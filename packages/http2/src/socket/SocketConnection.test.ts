@@ -11,7 +11,7 @@ import { connect, createServer, type Server, type Socket } from "node:net"
 import * as fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Headers, Stream, StreamHandler } from "../connection/Connection.ts"
-import { okHead, okTrailers, requestTemplate } from "../connection/Peers.fixture.ts"
+import { noEvents, noStreamEvents, okHead, okTrailers, requestTemplate } from "../connection/Peers.fixture.ts"
 import * as Frame from "../frame/Frame.ts"
 import { Flag, Type } from "../frame/Frame.ts"
 import { HeaderEncoder, HeaderTemplate } from "../hpack/HeaderEncoder.ts"
@@ -19,29 +19,9 @@ import { SocketConnection, type SocketEvents } from "./SocketConnection.ts"
 
 const ignore = () => {}
 
-const quiet: SocketEvents = {
-  onStream: ignore,
-  onOpen: ignore,
-  onPing: ignore,
-  onPingAcknowledged: ignore,
-  onSettings: ignore,
-  onGoaway: ignore,
-  onStreamClosed: ignore,
-  onHeld: ignore,
-  onFinished: ignore,
-  onClose: ignore,
-}
+const quiet: SocketEvents = { ...noEvents, onClose: ignore }
 
-const handler = (over: Partial<StreamHandler>): StreamHandler => ({
-  onHeaders: ignore,
-  onData: ignore,
-  onTrailers: ignore,
-  onEnd: ignore,
-  onDrain: ignore,
-  onSent: ignore,
-  onClose: ignore,
-  ...over,
-})
+const handler = (over: Partial<StreamHandler>): StreamHandler => ({ ...noStreamEvents, ...over })
 
 const windows = { streamWindow: 100_000, connectionWindow: 200_000 }
 

@@ -44,11 +44,11 @@ export const make = (options: InferenceOptions): CallHandler => {
       const record = records.begin(isStream ? undefined : "GRPC")
       const timeout = headers["grpc-timeout"]
       const milliseconds = timeout === undefined ? undefined : GrpcTimeout.parse(String(timeout))
-      const arrival = lateReading.arrival()
-      const late = isStream ? undefined : lateReading.refusal(arrival, milliseconds)
+      const waited = lateReading.waited()
+      const late = isStream ? undefined : lateReading.refusal(waited, milliseconds)
       if (late !== undefined) return refuse(stream, CallStatus.ofLateReading(late), record)
       const prepare = RequestPreparation.make(forward, record, headers, Object.entries)
-      const deadline = milliseconds === undefined ? undefined : MonotonicTime.millis() + milliseconds - arrival.waited
+      const deadline = milliseconds === undefined ? undefined : MonotonicTime.millis() + milliseconds - waited
       const call = isStream
         ? new StreamCall(options, stream, { deadline, prepare, record, endsAtError: headers[errorMode] === "true" })
         : new UnaryCall(options, stream, { deadline, prepare, record })
@@ -63,7 +63,7 @@ export const make = (options: InferenceOptions): CallHandler => {
 
 /**
  * Refuses a call before its message has come, after what its socket has brought with it: a caller that has cancelled
- * the call already gets no answer. Clients take offence at thousands of answers to calls that they have cancelled.
+ * the call already gets no answer. A client on node:http2 ends the connection after thousands of such answers.
  */
 const refuse = (stream: CallStream, status: CallStatus.CallStatus, record: CallRecord | undefined): Call => {
   let code = "CANCELLED"

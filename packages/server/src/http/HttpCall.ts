@@ -2,7 +2,6 @@
 import { Result } from "effect"
 import { timeoutHeader } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { InvalidRequest } from "@nereid/core/Errors"
-import type { Arrival } from "../limit/LateReading.ts"
 import type { LimitReports } from "../limit/LimitReports.ts"
 import type { HeldMemory } from "../limit/MemoryBudget.ts"
 import type { CallRecord } from "../log/CallRecord.ts"
@@ -56,10 +55,12 @@ export interface Deadline {
   readonly timeout: number
 }
 
-/** Returns the deadline, counted from the arrival; undefined if the client sets none. */
+/**
+ * Returns the deadline, counted from the arrival, which is `waited` milliseconds ago; undefined if the client sets none.
+ */
 export const deadline = (
   { request }: HttpCall,
-  { waited }: Arrival,
+  waited: number,
 ): Result.Result<Deadline | undefined, InvalidRequest> => {
   const text = single(request.headers[timeoutHeader])
   if (text === undefined) return Result.succeed(undefined)

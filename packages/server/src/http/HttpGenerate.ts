@@ -126,7 +126,7 @@ const handle = (
   if (HttpCompression.contentEncoding(request.headers["content-encoding"]) !== "identity") {
     return sendError(response, new InvalidRequest({ message: identityOnly }))
   }
-  const until = deadline(call, gateway.lateReading.arrival())
+  const until = deadline(call, gateway.lateReading.waited())
   if (Result.isFailure(until)) return sendError(response, until.failure)
 
   const submit = (body: Uint8Array, running: RunningModel) => {

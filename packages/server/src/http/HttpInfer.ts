@@ -58,10 +58,10 @@ const infer = (
   }
   const headerLength = parseHeaderLength(single(headers[headerLengthHeader]))
   if (Result.isFailure(headerLength)) return sendError(response, headerLength.failure)
-  const arrival = gateway.lateReading.arrival()
-  const until = deadline(call, arrival)
+  const waited = gateway.lateReading.waited()
+  const until = deadline(call, waited)
   if (Result.isFailure(until)) return sendError(response, until.failure)
-  const late = gateway.lateReading.refusal(arrival, until.success?.timeout)
+  const late = gateway.lateReading.refusal(waited, until.success?.timeout)
   if (late !== undefined) return refuse(call, late)
   const known = gateway.model(model.name, model.version)
   const refusal = Result.isSuccess(known) ? known.success.calls.preview?.(until.success?.at, memory) : undefined

@@ -8,6 +8,6 @@ export const make = (): { readonly lateReading: LateReading; readonly acted: Rea
   // Every request is read in a turn of its own.
   const loop = { now: () => (now += 80), slept: () => 0, afterReads: (end: () => void) => end() }
   const lateReading = new LateReading({ acted: (limit) => void acted.push(limit) }, loop)
-  for (let turn = 0; turn < 4; turn++) lateReading.arrival()
+  for (let turn = 0; turn < 4; turn++) lateReading.waited()
   return { lateReading, acted }
 }

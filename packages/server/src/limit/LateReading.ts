@@ -43,11 +43,6 @@ const eventLoop: EventLoop = {
   afterReads: (call) => void setImmediate(call),
 }
 
-/** How long a request has waited before it was read, in milliseconds. */
-export interface Arrival {
-  readonly waited: number
-}
-
 export class LateReading {
   readonly #limits: LimitReports
   readonly #loop: EventLoop
@@ -68,19 +63,21 @@ export class LateReading {
     this.#loop = loop
   }
 
-  /** The arrival of the request whose headers are read now: on average, in the middle of the time that is possible. */
-  arrival(): Arrival {
+  /**
+   * How long the request whose headers are read now has waited, in milliseconds. It has arrived, on average, in the
+   * middle of the time that is possible.
+   */
+  waited(): number {
     const now = this.#loop.now()
     if (!this.#isReading) this.#beginReads(now)
-    const waited = now - this.#turnAt + (this.#turnAt - this.#since) / 2
-    return { waited }
+    return now - this.#turnAt + (this.#turnAt - this.#since) / 2
   }
 
   /**
-   * Returns the refusal of a request that has waited for too long. `timeout` is the time that its caller has set, in
-   * milliseconds; undefined for none.
+   * Returns the refusal of a request that has waited for too long. `timeout` is the time that its caller has set;
+   * undefined for none. Both are in milliseconds.
    */
-  refusal({ waited }: Arrival, timeout: number | undefined): QueueFull | DeadlineExceeded | undefined {
+  refusal(waited: number, timeout: number | undefined): QueueFull | DeadlineExceeded | undefined {
     if (timeout === undefined || waited <= tolerated) return undefined
     const isOverloaded = this.#longTurns >= enough && waited > share * timeout
     if (!isOverloaded && waited < timeout) return undefined
