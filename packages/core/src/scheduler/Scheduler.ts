@@ -132,10 +132,10 @@ export class Scheduler {
     const queue = this.#makeQueue(warn)
     this.#queue = queue
     const admission = new Admission(options.maxBatchSize)
-    const patience = options.latencyTarget === undefined ? new Patience() : undefined
+    const patience = new Patience()
     this.#admission = new AdmissionControl({
       admission,
-      patience: patience ?? options.latencyTarget ?? Infinity,
+      patience: options.latencyTarget ?? patience,
       queue,
       pool: this.#pool,
       maxBatchSize: options.maxBatchSize,
@@ -160,7 +160,7 @@ export class Scheduler {
       deadlines: this.#deadlines,
       statistics,
       admission,
-      patience,
+      patience: options.latencyTarget === undefined ? patience : undefined,
       nanos: this.#nanos,
       onEnd: () => this.#openRequests.end(),
       onLeave: () => this.#dispatcher.left(),

@@ -56,7 +56,7 @@ export interface Deadline {
 }
 
 /**
- * Returns the deadline, counted from the arrival, which is `waited` milliseconds ago; undefined if the client sets none.
+ * Returns the deadline, counted from the arrival `waited` milliseconds ago; undefined if the client sets none.
  */
 export const deadline = (
   { request }: HttpCall,
