@@ -19,6 +19,7 @@ import {
   rawSession,
   serve,
 } from "./GrpcServer.fixture.ts"
+import { connection } from "./GrpcClient.fixture.ts"
 
 const encodings = {
   gzip: { compress: gzipSync, decompress: gunzipSync },
@@ -146,7 +147,7 @@ describe("without response compression", () => {
     Effect.gen(function* () {
       const { authority } = yield* serve()
       let encoding: string | null = ""
-      const transport = createConnectTransport({ baseUrl: authority, httpVersion: "2", idleConnectionTimeoutMs: 100 })
+      const transport = createConnectTransport(yield* connection(authority))
       const client = createClient(GRPCInferenceService, transport)
       const request = fromBinary(modelInfer.input, large)
       const onHeader = (header: Headers) => (encoding = header.get("content-encoding"))

@@ -27,6 +27,7 @@ import { Model, Tensor } from "@nereid/core"
 import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { GRPCInferenceService, type ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
 import * as Gateway from "../gateway/Gateway.ts"
+import { connection, type Connection } from "./GrpcClient.fixture.ts"
 import * as GrpcServer from "./GrpcServer.ts"
 
 export class AddSub extends Model.Service<AddSub>()("addsub", {
@@ -163,9 +164,9 @@ const grpcJs = Effect.fnUntraced(function* ({ port }: { readonly port: number })
   return call
 })
 
-const overConnect = (make: (baseUrl: string) => Transport) => (server: { readonly authority: string }) =>
-  Effect.sync(() => {
-    const transport = make(server.authority)
+const overConnect = (make: (connection: Connection) => Transport) => (server: { readonly authority: string }) =>
+  Effect.map(connection(server.authority), (shared) => {
+    const transport = make(shared)
     const call: Call = (method, request, options) =>
       Effect.promise(async () => {
         try {
@@ -180,22 +181,19 @@ const overConnect = (make: (baseUrl: string) => Transport) => (server: { readonl
   })
 
 const gzip = { sendCompression: compressionGzip, compressMinBytes: 0, acceptCompression: [compressionGzip] }
-const idle = { idleConnectionTimeoutMs: 100 }
 
 /** Every way to call; each a function from a server to calls. */
 export const clients = {
   "grpc-js": grpcJs,
-  gRPC: overConnect((baseUrl) => createGrpcTransport({ baseUrl, ...idle })),
-  "gRPC with gzip": overConnect((baseUrl) => createGrpcTransport({ baseUrl, ...idle, ...gzip })),
-  "gRPC-Web": overConnect((baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2", ...idle })),
-  "gRPC-Web over HTTP/1.1": overConnect((baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })),
-  Connect: overConnect((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2", ...idle })),
-  "Connect over HTTP/1.1, with GET": overConnect((baseUrl) =>
+  gRPC: overConnect(createGrpcTransport),
+  "gRPC with gzip": overConnect((shared) => createGrpcTransport({ ...shared, ...gzip })),
+  "gRPC-Web": overConnect(createGrpcWebTransport),
+  "gRPC-Web over HTTP/1.1": overConnect(({ baseUrl }) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })),
+  Connect: overConnect(createConnectTransport),
+  "Connect over HTTP/1.1, with GET": overConnect(({ baseUrl }) =>
     createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true }),
   ),
-  "Connect with JSON": overConnect((baseUrl) =>
-    createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: false, ...idle }),
-  ),
+  "Connect with JSON": overConnect((shared) => createConnectTransport({ ...shared, useBinaryFormat: false })),
 }
 
 type InferInit = MessageInitShape<typeof ModelInferRequestSchema>

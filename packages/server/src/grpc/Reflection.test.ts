@@ -12,6 +12,7 @@ import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Health } from "@nereid/protocol/health"
 import { ServerReflection } from "@nereid/protocol/reflection"
 import { ServerReflection as ServerReflectionAlpha } from "@nereid/protocol/reflection_v1alpha"
+import { connection } from "./GrpcClient.fixture.ts"
 import { serve } from "./GrpcServer.fixture.ts"
 
 type Query =
@@ -56,8 +57,9 @@ const failure = (errorCode: number, errorMessage: string) => ({
 })
 
 describe.each(Object.entries(versions))("%s", (_, makeClient) => {
-  const connect = Effect.map(serve(), ({ authority }) =>
-    makeClient(createGrpcTransport({ baseUrl: authority, idleConnectionTimeoutMs: 100 })),
+  const connect = serve().pipe(
+    Effect.flatMap(({ authority }) => connection(authority)),
+    Effect.map((shared) => makeClient(createGrpcTransport(shared))),
   )
 
   it.live("lists the services, and each is described with everything that its file imports", () =>

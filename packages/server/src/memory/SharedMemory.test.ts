@@ -9,6 +9,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { connection } from "../grpc/GrpcClient.fixture.ts"
 import { clients, type Outcome } from "../grpc/GrpcServer.fixture.ts"
 import { SystemSharedMemory, type SystemSharedMemoryOptions } from "./SystemSharedMemory.ts"
 import type { TraceSettings } from "../trace/TraceSettings.ts"
@@ -501,7 +502,7 @@ describe("requests", () => {
     Effect.gen(function* () {
       const server = yield* harness()
       yield* twoRegions(server)
-      const transport = createGrpcTransport({ baseUrl: server.grpc.authority, idleConnectionTimeoutMs: 100 })
+      const transport = createGrpcTransport(yield* connection(server.grpc.authority))
       const requests = async function* () {
         yield create(modelInfer.input, grpcRequest())
         yield create(modelInfer.input, grpcRequest(region("none", 12n)))

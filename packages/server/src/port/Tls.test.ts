@@ -7,10 +7,11 @@ import { connect as connectTls } from "node:tls"
 import { ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Logger, Metric, Queue, References } from "effect"
+import { Effect, Logger, Metric, Queue, References, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { authority, type Certificate } from "../../../../test/fixtures/certificate.ts"
+import { connection } from "../grpc/GrpcClient.fixture.ts"
 import { rawSocket, serve } from "../grpc/GrpcServer.fixture.ts"
 import * as Tls from "./Tls.ts"
 
@@ -257,18 +258,22 @@ describe("cipher suites of TLS 1.2", () => {
 })
 
 /** Transports to a port with TLS. test/tls.test.ts covers grpc-js and our own client. */
-const transports: { readonly [name: string]: (options: NodeTransportOptions) => Transport } = {
-  gRPC: (options) => createGrpcTransport({ ...options, idleConnectionTimeoutMs: 50 }),
-  "gRPC-Web": (options) => createGrpcWebTransport({ ...options, httpVersion: "2", idleConnectionTimeoutMs: 50 }),
-  "gRPC-Web over HTTP/1.1": (options) => createGrpcWebTransport({ ...options, httpVersion: "1.1" }),
-  Connect: (options) => createConnectTransport({ ...options, httpVersion: "2", idleConnectionTimeoutMs: 50 }),
-  "Connect over HTTP/1.1, with GET": (options) =>
-    createConnectTransport({ ...options, httpVersion: "1.1", useHttpGet: true }),
+const transports: {
+  readonly [name: string]: (baseUrl: string, tls: ClientTls) => Effect.Effect<Transport, never, Scope.Scope>
+} = {
+  gRPC: (baseUrl, tls) => Effect.map(connection(baseUrl, tls), createGrpcTransport),
+  "gRPC-Web": (baseUrl, tls) => Effect.map(connection(baseUrl, tls), createGrpcWebTransport),
+  "gRPC-Web over HTTP/1.1": (baseUrl, nodeOptions) =>
+    Effect.sync(() => createGrpcWebTransport({ baseUrl, nodeOptions, httpVersion: "1.1" })),
+  Connect: (baseUrl, tls) => Effect.map(connection(baseUrl, tls), createConnectTransport),
+  "Connect over HTTP/1.1, with GET": (baseUrl, nodeOptions) =>
+    Effect.sync(() => createConnectTransport({ baseUrl, nodeOptions, httpVersion: "1.1", useHttpGet: true })),
 }
 
-interface NodeTransportOptions {
-  readonly baseUrl: string
-  readonly nodeOptions: { readonly ca: string; readonly cert?: string; readonly key?: string }
+interface ClientTls {
+  readonly ca: string
+  readonly cert?: string
+  readonly key?: string
 }
 
 it.live.each(Object.entries(transports))("%s over TLS, and mutual", ([, make]) =>
@@ -277,15 +282,16 @@ it.live.each(Object.entries(transports))("%s over TLS, and mutual", ([, make]) =
     yield* put(path, one)
     const ca = join(path, "ca.crt")
     yield* write(ca, trusted.cert)
-    const live = (port: number, own: Partial<Certificate>) =>
-      Effect.promise(async () => {
-        const transport = make({ baseUrl: `https://localhost:${port}`, nodeOptions: { ca: trusted.cert, ...own } })
+    const live = Effect.fnUntraced(function* (port: number, own: Partial<Certificate>) {
+      const transport = yield* make(`https://localhost:${port}`, { ca: trusted.cert, ...own })
+      return yield* Effect.promise(async () => {
         try {
           return (await createClient(GRPCInferenceService, transport).serverLive({})).live
         } catch (error) {
           return ConnectError.from(error).code
         }
       })
+    })
     const open = yield* serve({ tls: files(path) })
     expect(yield* live(open.port, {})).toBe(true)
     const mutual = yield* serve({ tls: { ...files(path), ca, mutual: true } })
