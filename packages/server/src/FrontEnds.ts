@@ -9,7 +9,7 @@ import * as DashboardStreams from "./live/DashboardStreams.ts"
 import type { Address } from "./ListeningServer.ts"
 import * as MetricsServer from "./metrics/MetricsServer.ts"
 import * as OnePort from "./OnePort.ts"
-import * as Cors from "./port/Cors.ts"
+import type * as Cors from "./port/Cors.ts"
 import type { Listen, ServerOptions } from "./ServerOptions.ts"
 
 /** Addresses of the front ends; undefined for one that is turned off. */
@@ -20,6 +20,12 @@ export interface FrontEnds {
   readonly grpc: Address | undefined
 }
 
+/** The names of Connect's headers are those of its package, which few servers need at the start. */
+const corsPolicy = Effect.fnUntraced(function* (cors: Cors.Cors) {
+  const { make } = yield* Effect.promise(() => import("./port/Cors.ts"))
+  return yield* Effect.fromResult(make(cors))
+})
+
 /** Opens the ports, which close with the scope. Calls end within `drainTimeout` then. */
 export const open = Effect.fnUntraced(function* (
   gateway: Gateway,
@@ -29,7 +35,7 @@ export const open = Effect.fnUntraced(function* (
   const { http = 8000, grpc = 8001, metrics = 8002, port = false, tls = {} } = options
   const { maxConnections = 10_000, maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
   const { fastInference = true, forwardHeaders = {}, restrictedApis = {} } = options
-  const cors = options.cors && (yield* Effect.fromResult(Cors.make(options.cors)))
+  const cors = options.cors && (yield* corsPolicy(options.cors))
   const browserAccess = yield* Effect.fromResult(BrowserAccess.make(options))
   const sendTimeoutMillis = Duration.toMillis(Duration.fromInputUnsafe(options.sendTimeout ?? "60 seconds"))
   const maxHttpConnectionAgeMillis = Duration.toMillis(

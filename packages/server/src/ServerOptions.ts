@@ -2,7 +2,7 @@
 import type { Duration } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
 import type { Restriction } from "./gateway/RestrictedApis.ts"
-import type { ResponseCompression } from "./grpc/GrpcCompression.ts"
+import type { ResponseCompression } from "./grpc/ResponseCompression.ts"
 import type { Keepalive } from "./grpc/Keepalive.ts"
 import type { HandOver } from "./HandOver.ts"
 import type { Dashboard } from "./http/HttpDashboard.ts"

@@ -1,7 +1,7 @@
 /** Address of a server, and how to open a socket to it. */
 import { once } from "node:events"
 import { connect as connectTcp, type Socket } from "node:net"
-import { connect as connectTls, type ConnectionOptions } from "node:tls"
+import type { ConnectionOptions } from "node:tls"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 /** Host and port of a server. With `tls`, connections use TLS. */
@@ -26,7 +26,7 @@ export const connect = async (address: Address, protocol: "h2" | "http/1.1"): Pr
   const socket =
     tls === undefined
       ? connectTcp({ host, port, noDelay: true })
-      : connectTls({ host, port, ...tls, ALPNProtocols: [protocol] })
+      : process.getBuiltinModule("node:tls").connect({ host, port, ...tls, ALPNProtocols: [protocol] })
   const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${connectTimeout} ms`)), connectTimeout)
   try {
     await once(socket, tls === undefined ? "connect" : "secureConnect")

@@ -7,7 +7,6 @@
  *       └────────────── after a delay ◄── waiting ◄──────┘
  */
 import { connect as connectTcp, type Socket } from "node:net"
-import { connect as connectTls } from "node:tls"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { RedisReplies, type Reply } from "./RedisReplies.ts"
 
@@ -97,7 +96,7 @@ export class RedisConnection {
     const socket =
       tls === undefined
         ? connectTcp({ host, port })
-        : connectTls({
+        : process.getBuiltinModule("node:tls").connect({
             host,
             port,
             ...(tls.ca === undefined ? {} : { ca: tls.ca }),

@@ -5,9 +5,9 @@
  */
 import { isIP } from "node:net"
 import { hostname } from "node:os"
-import { TLSSocket } from "node:tls"
 import { Result } from "effect"
 import { ServeError } from "../error/ServeError.ts"
+import { isEncrypted } from "../port/Encrypted.ts"
 import { type IncomingRequest, authorityOf } from "../port/HttpExchange.ts"
 import type { Api } from "./RestrictedApis.ts"
 
@@ -51,8 +51,7 @@ export const make = (
 const privateSuffixes = [".localhost", ".internal", ".svc", ".cluster.local"]
 
 /** Whether a page under a wrong name can send a request. Browsers need TLS for HTTP/2, and TLS checks the name. */
-const isRebindable = (request: IncomingRequest): boolean =>
-  !("stream" in request) && !(request.socket instanceof TLSSocket)
+const isRebindable = (request: IncomingRequest): boolean => !("stream" in request) && !isEncrypted(request.socket)
 
 /** Name or address of an authority, in lower case; undefined if it is not one. */
 const nameOf = (authority: string): string | undefined => {

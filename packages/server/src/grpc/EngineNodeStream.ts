@@ -2,16 +2,16 @@
  * A stream of `@nereid/http2` with the methods of node's own HTTP/2 streams that its request and response classes use.
  * Everything but plain inference is handled through these classes, on either implementation: Connect expects them.
  */
-import {
-  constants,
+import type {
   Http2ServerRequest,
   Http2ServerResponse,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-  type ServerHttp2Stream,
+  IncomingHttpHeaders,
+  OutgoingHttpHeaders,
+  ServerHttp2Stream,
 } from "node:http2"
 import { Duplex } from "node:stream"
 import type { Connection, Headers, Stream, StreamHandler } from "@nereid/http2/internal/connection/Connection"
+import { ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
 import type { EngineSession } from "./EngineSession.ts"
 import type { RequestHandler } from "./GrpcHttp2.ts"
 
@@ -28,9 +28,13 @@ interface NodeClasses {
   response(stream: NodeStream): Http2ServerResponse
 }
 
+/** Loads node:http2 with the first request, because it would add 10 MB to every server. */
+const http2 = () => process.getBuiltinModule("node:http2")
+
 const nodeClasses: NodeClasses = {
-  request: (stream: ServerHttp2Stream, headers, fields) => new Http2ServerRequest(stream, headers, {}, fields),
-  response: (stream: ServerHttp2Stream) => new Http2ServerResponse(stream),
+  request: (stream: ServerHttp2Stream, headers, fields) =>
+    new (http2().Http2ServerRequest)(stream, headers, {}, fields),
+  response: (stream: ServerHttp2Stream) => new (http2().Http2ServerResponse)(stream),
 }
 
 /** Of a request. */
@@ -59,10 +63,10 @@ export const attach = (
   Object.defineProperty(request, "socket", socket)
   Object.defineProperty(response, "socket", socket)
   if (headers[":method"] === "CONNECT") {
-    response.statusCode = constants.HTTP_STATUS_METHOD_NOT_ALLOWED
+    response.statusCode = 405
     response.end()
   } else if (headers["expect"] !== undefined && headers["expect"] !== "100-continue") {
-    response.statusCode = constants.HTTP_STATUS_EXPECTATION_FAILED
+    response.statusCode = 417
     response.end()
   } else handler(request, response)
   return nodeStream
@@ -74,7 +78,7 @@ export class EngineNodeStream extends Duplex implements NodeStream, StreamHandle
   readonly id: number
   headersSent = false
   aborted = false
-  rstCode: number = constants.NGHTTP2_NO_ERROR
+  rstCode: number = ErrorCode.NO_ERROR
   readonly #connection: Connection
   readonly #stream: Stream
   #waitsForTrailers = false
@@ -111,7 +115,7 @@ export class EngineNodeStream extends Duplex implements NodeStream, StreamHandle
     this.setTimeout(milliseconds, () => {
       if (!this.writableEnded && this.writableLength === 0) return
       stalled(this.writableLength)
-      this.close(constants.NGHTTP2_CANCEL)
+      this.close(ErrorCode.CANCEL)
     })
   }
 
@@ -152,7 +156,7 @@ export class EngineNodeStream extends Duplex implements NodeStream, StreamHandle
   }
 
   /** Resets the stream. */
-  close(code: number = constants.NGHTTP2_NO_ERROR): void {
+  close(code: number = ErrorCode.NO_ERROR): void {
     if (this.#stream.isClosed) return
     this.#connection.reset(this.#stream, code)
   }
@@ -191,7 +195,7 @@ export class EngineNodeStream extends Duplex implements NodeStream, StreamHandle
     const hasEnded = this.#stream.isLocalEnded
     this.#onStreamClosed?.(hasEnded)
     this.onSent()
-    if (hasEnded && this.#stream.isRemoteEnded && code === constants.NGHTTP2_NO_ERROR) {
+    if (hasEnded && this.#stream.isRemoteEnded && code === ErrorCode.NO_ERROR) {
       this.onEnd()
       // A body that nobody reads would keep the stream from closing.
       if (this.readableFlowing === null) this.resume()
@@ -222,7 +226,7 @@ export class EngineNodeStream extends Duplex implements NodeStream, StreamHandle
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    const code = error === null ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_INTERNAL_ERROR
+    const code = error === null ? ErrorCode.CANCEL : ErrorCode.INTERNAL_ERROR
     this.#connection.reset(this.#stream, code)
     done(error)
   }

@@ -12,9 +12,10 @@
  * can keep apart, so there the first step is the PING alone.
  */
 import { constVoid } from "effect/Function"
-import { constants, type ServerHttp2Session } from "node:http2"
+import type { ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
-import { TLSSocket } from "node:tls"
+import { ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
+import { isEncrypted } from "../port/Encrypted.ts"
 
 /** A session of node:http2, and its socket, which the session hides. */
 export interface Http2Connection {
@@ -43,7 +44,7 @@ export const gracefully = ({ session, socket }: Http2Connection, reason: string,
   }
   const announce = () => {
     if (session.destroyed || session.closed) return
-    if (!(socket instanceof TLSSocket)) socket.write(notice(reason))
+    if (!isEncrypted(socket)) socket.write(notice(reason))
     session.ping((error) => {
       if (error === null) finish()
     })
@@ -68,15 +69,15 @@ export const within = (session: ServerHttp2Session, reason: string, limitMillis:
 /** Calls in flight end with it. */
 export const atOnce = (session: ServerHttp2Session, reason: string): void => {
   if (session.destroyed) return
-  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, lastStream, Buffer.from(reason))
+  session.goaway(ErrorCode.ENHANCE_YOUR_CALM, lastStream, Buffer.from(reason))
   // Says it once more, without the reason; without an error it would say that all is well, and callers report the last.
-  session.destroy(new Error(reason), constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  session.destroy(new Error(reason), ErrorCode.ENHANCE_YOUR_CALM)
 }
 
 /** Accepts no further call, and closes once those in flight are answered. */
 const refuseFurther = (session: ServerHttp2Session, reason: string): void => {
   if (session.destroyed || session.closed) return
-  session.goaway(constants.NGHTTP2_NO_ERROR, lastStream, Buffer.from(reason))
+  session.goaway(ErrorCode.NO_ERROR, lastStream, Buffer.from(reason))
   session.close()
 }
 

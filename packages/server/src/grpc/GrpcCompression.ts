@@ -11,14 +11,11 @@ import * as zlib from "node:zlib"
 import type { ConnectError, HandlerContext } from "@connectrpc/connect"
 import { InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import type { CallHeaders } from "./Call.ts"
 import { exhausted, fromError } from "./CallStatus.ts"
 import { connectError } from "./connectError.ts"
+import type { ResponseCompression } from "./ResponseCompression.ts"
 import * as ZlibPool from "../port/ZlibPool.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
-
-/** Compression effort of responses. */
-export type ResponseCompression = "none" | "low" | "medium" | "high"
 
 /** Levels of zlib, and brotli qualities of about the same cost. */
 const levels = {
@@ -75,10 +72,6 @@ export const refuseUnknown = ({ requestHeader, responseHeader }: HandlerContext)
   const message = `unknown grpc-encoding '${requested}', expected one of ${names.join(", ")}`
   throw connectError(fromError(new Unsupported({ message })))
 }
-
-/** Tells whether a gRPC client with these headers accepts compressed responses. */
-export const isAccepted = (headers: CallHeaders): boolean =>
-  /\b(gzip|deflate|br)\b/.test(String(headers["grpc-accept-encoding"] ?? ""))
 
 /** Removes disallowed response encodings from the request's headers, before Connect reads them. */
 export const restrict = (headers: IncomingHttpHeaders, path: string, response: ResponseCompression): void => {

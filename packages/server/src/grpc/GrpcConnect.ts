@@ -31,7 +31,9 @@ import * as HalfOpen from "./HalfOpen.ts"
 import { coalesceChunks } from "./coalesceChunks.ts"
 import { authorityOf, connectionOf, type IncomingRequest } from "../port/HttpExchange.ts"
 import { isEnveloped, limitReceiving } from "./ReceiveLimit.ts"
+import type { ResponseCompression } from "./ResponseCompression.ts"
 import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
+import { isText } from "./TextEnvelopes.ts"
 import * as Timer from "../port/Timer.ts"
 
 export interface ConnectOptions {
@@ -41,7 +43,7 @@ export interface ConnectOptions {
   readonly restrictedApis: RestrictedApis
   readonly cors: CorsPolicy | undefined
   readonly browserAccess: BrowserAccess
-  readonly responseCompression: GrpcCompression.ResponseCompression
+  readonly responseCompression: ResponseCompression
   readonly maxMessageSize: number
   readonly receiveTimeoutMillis: number
   readonly logDefect: (defect: unknown) => void
@@ -111,7 +113,7 @@ const jsonOptions = { ignoreUnknownFields: true, textDecoder: new TextDecoder("u
 const coalesceBody = (request: IncomingRequest): void => {
   const type = request.headers["content-type"]
   const received = { [Symbol.asyncIterator]: request[Symbol.asyncIterator].bind(request) }
-  const chunks = GrpcWebText.isText(type) ? GrpcWebText.decoded(received) : received
+  const chunks = isText(type) ? GrpcWebText.decoded(received) : received
   const envelopes = isEnveloped(type) ? new Envelopes() : undefined
   Object.defineProperty(request, Symbol.asyncIterator, { value: () => coalesceChunks(chunks, envelopes) })
 }

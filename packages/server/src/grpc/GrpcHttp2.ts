@@ -9,16 +9,9 @@
  * Connect costs several times what the rest of a small request does; no option of it recovers that.
  */
 import { constVoid } from "effect/Function"
-import {
-  constants,
-  createServer,
-  type Http2Server,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-  type Http2Session,
-  type ServerHttp2Stream,
-} from "node:http2"
+import type { Http2Server, Http2ServerRequest, Http2ServerResponse, Http2Session, ServerHttp2Stream } from "node:http2"
 import type { Socket } from "node:net"
+import { ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
 import type { CallHandler } from "./Call.ts"
 import * as Drain from "./Drain.ts"
 import * as Greeting from "./Greeting.ts"
@@ -70,6 +63,7 @@ export const make = ({
   onLastCall,
 }: Http2Options): Http2 => {
   // It never listens: the port accepts its connections.
+  const { createServer } = process.getBuiltinModule("node:http2")
   const server = createServer({
     settings: { initialWindowSize: streamWindow, maxConcurrentStreams },
     // In MB, including data that waits to be sent. With the default of 10, a few large responses refuse the next call.
@@ -142,7 +136,7 @@ const route = (
     if (!ofSession.begin()) {
       stream.on("error", constVoid)
       // Which says that the call was not begun, and may be sent again.
-      return void stream.close(constants.NGHTTP2_REFUSED_STREAM)
+      return void stream.close(ErrorCode.REFUSED_STREAM)
     }
     if (calls?.handles(headers) === true) return attach(stream, headers, calls, ofSession)
     const deadline = SessionCalls.ownDeadline(headers["grpc-timeout"])
@@ -151,7 +145,7 @@ const route = (
     stream.setTimeout(Math.min(sendTimeoutMillis, Timer.maxDelay), () => {
       if (!stream.writableEnded && stream.writableLength === 0) return
       ofSession.stalled(stream.writableLength)
-      stream.close(constants.NGHTTP2_CANCEL)
+      stream.close(ErrorCode.CANCEL)
     })
     for (const listener of compatible) listener.call(server, stream, headers, ...rest)
   })

@@ -14,9 +14,10 @@ import { ReceiveTimeout } from "./ReceiveTimeout.ts"
 import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
 import * as Spans from "../trace/Spans.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
-import type { ResponseCompression } from "./GrpcCompression.ts"
+import type { ResponseCompression } from "./ResponseCompression.ts"
 import * as EngineHttp2 from "./EngineHttp2.ts"
-import * as GrpcConnect from "./GrpcConnect.ts"
+import * as ConnectOnDemand from "./ConnectOnDemand.ts"
+import type * as GrpcConnect from "./GrpcConnect.ts"
 import * as GrpcHttp2 from "./GrpcHttp2.ts"
 import * as InferenceCalls from "./InferenceCalls.ts"
 import * as HttpListener from "../port/HttpListener.ts"
@@ -129,7 +130,7 @@ export const frontEnd = Effect.fnUntraced(function* (
   const limits = { reports: gateway.limits, memory: gateway.memory, sendTimeout: new SendTimeout(sendTimeoutMillis) }
   const calls = fastInference ? InferenceCalls.make({ ...common, receiveTimeout }) : undefined
   return {
-    handler: GrpcConnect.make({ ...common, receiveTimeoutMillis, cors, browserAccess }),
+    handler: ConnectOnDemand.make({ ...common, receiveTimeoutMillis, cors, browserAccess }),
     limit: (request) => limitTime(request, { timeout: receiveTimeoutMillis, reports: gateway.limits }),
     http2: (handler) => {
       const [onDrained, onLastCall] = [gateway.endStreams, gateway.refuse]

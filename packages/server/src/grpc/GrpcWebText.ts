@@ -9,24 +9,9 @@ import type { IncomingRequest } from "../port/HttpExchange.ts"
 import { Base64Decoder } from "./Base64Decoder.ts"
 import { fromError } from "./CallStatus.ts"
 import { connectError } from "./connectError.ts"
-import { Envelopes } from "./Envelopes.ts"
+import { isText, text } from "./TextEnvelopes.ts"
 
 const binary = "application/grpc-web"
-const text = "application/grpc-web-text"
-
-/** Whether a content type is that of gRPC-Web in text, in any encoding of messages. */
-export const isText = (contentType = ""): boolean => contentType.startsWith(text)
-
-/** Counts the messages of a body in text. */
-export class TextEnvelopes extends Envelopes {
-  readonly #decoder = new Base64Decoder()
-
-  override add(chunk: Uint8Array): void {
-    super.add(this.#decoder.decode(chunk) ?? nothing)
-  }
-}
-
-const nothing = new Uint8Array()
 
 /** The methods of a response that write its head and its body. */
 interface Response {

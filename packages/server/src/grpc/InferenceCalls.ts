@@ -10,7 +10,7 @@ import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Call, CallHandler, CallHeaders, CallStream } from "./Call.ts"
 import * as CallStatus from "./CallStatus.ts"
-import * as GrpcCompression from "./GrpcCompression.ts"
+import * as ResponseCompression from "./ResponseCompression.ts"
 import { StreamCall } from "./StreamCall.ts"
 import { type GrpcCallOptions, UnaryCall } from "./UnaryCall.ts"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
@@ -25,7 +25,7 @@ export interface InferenceOptions extends GrpcCallOptions {
   readonly forward: ForwardedHeaders | undefined
   readonly records: CallRecords
   readonly restrictedApis: RestrictedApis
-  readonly responseCompression: GrpcCompression.ResponseCompression
+  readonly responseCompression: ResponseCompression.ResponseCompression
 }
 
 export const make = (options: InferenceOptions): CallHandler => {
@@ -38,7 +38,7 @@ export const make = (options: InferenceOptions): CallHandler => {
       isInference(headers[":path"]) &&
       isPlain(headers) &&
       (guard === undefined || guard.permits(headers[guard.header])) &&
-      !(compresses && GrpcCompression.isAccepted(headers)),
+      !(compresses && ResponseCompression.isAccepted(headers)),
     begin: (headers, stream) => {
       const isStream = headers[":path"] === modelStreamInfer
       const record = records.begin(isStream ? undefined : "GRPC")

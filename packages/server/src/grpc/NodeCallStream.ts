@@ -10,7 +10,8 @@
 import { constVoid } from "effect/Function"
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import { ok } from "@nereid/core/internal/grpc/GrpcStatus"
-import { constants, type ServerHttp2Stream } from "node:http2"
+import type { ServerHttp2Stream } from "node:http2"
+import { ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
 import type { Call, CallHandler, CallStream, CallHeaders } from "./Call.ts"
 import * as CallStatus from "./CallStatus.ts"
 import * as HalfOpen from "./HalfOpen.ts"
@@ -92,7 +93,7 @@ class NodeCallStream extends SendingCall implements CallStream {
     if (!this.#hasEnded) return this.call?.onData(chunk)
     this.#bytesAfterEnd += chunk.length
     // A reset at once would overtake the response; a caller that sends this much more does not read it anyway.
-    if (this.#bytesAfterEnd > maxBytesAfterEnd) this.#stream.close(constants.NGHTTP2_NO_ERROR)
+    if (this.#bytesAfterEnd > maxBytesAfterEnd) this.#stream.close(ErrorCode.NO_ERROR)
   }
 
   onClose(): void {
@@ -117,7 +118,7 @@ class NodeCallStream extends SendingCall implements CallStream {
 
   override stalled(): void {
     this.#session.stalled(this.#sending)
-    this.#stream.close(constants.NGHTTP2_CANCEL)
+    this.#stream.close(ErrorCode.CANCEL)
   }
 
   onDrain(): void {

@@ -4,13 +4,14 @@
  * messages.
  */
 import type { IncomingMessage } from "node:http"
-import { constants, type Http2ServerRequest } from "node:http2"
+import type { Http2ServerRequest } from "node:http2"
+import { ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
 import { Envelopes } from "./Envelopes.ts"
-import { isText, TextEnvelopes } from "./GrpcWebText.ts"
 import type { LimitReports } from "../limit/LimitReports.ts"
 import type { HeldMemory } from "../limit/MemoryBudget.ts"
 import * as ReceiveRate from "../limit/ReceiveRate.ts"
 import * as Timer from "../port/Timer.ts"
+import { isText, TextEnvelopes } from "./TextEnvelopes.ts"
 
 export interface TimeLimit {
   /** Maximum time of a message, in milliseconds. */
@@ -90,7 +91,7 @@ const expire = (request: IncomingMessage | Http2ServerRequest, reports: LimitRep
 }
 
 const cutOff = (request: IncomingMessage | Http2ServerRequest): void => {
-  if ("stream" in request) request.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  if ("stream" in request) request.stream.close(ErrorCode.ENHANCE_YOUR_CALM)
   else request.destroy()
 }
 

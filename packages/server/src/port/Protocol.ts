@@ -5,7 +5,7 @@
  */
 import type { Server } from "node:http"
 import type { Socket } from "node:net"
-import { TLSSocket } from "node:tls"
+import { isEncrypted } from "./Encrypted.ts"
 
 /** Protocols in the server's order of preference. */
 export const alpnProtocols = ["h2", "http/1.1"]
@@ -27,7 +27,7 @@ export const divert = (
   }
   server.removeAllListeners(event)
   server.on(event, (socket: Socket) => {
-    if (!(socket instanceof TLSSocket)) readPreface(socket, timeoutMillis, http1, http2, onTimeout)
+    if (!isEncrypted(socket)) readPreface(socket, timeoutMillis, http1, http2, onTimeout)
     else if (socket.alpnProtocol === "h2") http2(socket)
     else http1(socket)
   })
