@@ -37,6 +37,9 @@ const reader = `
     parentPort.postMessage({ _tag: "Done", result })
   })`
 
+const silent: Spawn = (options) =>
+  new Worker(`require("node:worker_threads").parentPort.on("message", () => {})`, { ...options, eval: true })
+
 const blocking: Spawn = (options) => new Worker(reader, { ...options, eval: true })
 
 const poolOf = (start: Spawn) => {
@@ -91,6 +94,21 @@ describe("calls", () => {
     const missing = await read(join(folder, "no"))
     expect(missing).toMatchObject({ _tag: "Failed", code: "ENOENT" })
     expect(threads).toHaveLength(1)
+  })
+
+  it("wait for a thread that starts, and not for one that is busy", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] })
+    const { read, threads } = poolOf(silent)
+    const calls = Promise.all(["one", "two", "three"].map(read))
+    // Events of the threads come after this turn of the event loop.
+    for (const count of [1, 2, 3]) {
+      vi.advanceTimersByTime(1000)
+      expect(threads).toHaveLength(count)
+      threads[count - 1]?.emit("online")
+    }
+    vi.useRealTimers()
+    for (const thread of threads) await thread.terminate()
+    await calls
   })
 
   it("fail if their thread dies, and the next one has another thread", async () => {

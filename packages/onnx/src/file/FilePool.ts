@@ -104,16 +104,21 @@ export class FilePool {
       return idle
     }
     if (this.#threads.size === 0) return this.#start()
-    if (this.#threads.size < maxThreads && !this.#isGrowing) {
-      this.#isGrowing = true
-      setTimeout(() => this.#grow(), growthDelay)
-    }
+    if (this.#threads.size < maxThreads) this.#growLater()
     return undefined
+  }
+
+  #growLater(): void {
+    if (this.#isGrowing) return
+    this.#isGrowing = true
+    setTimeout(() => this.#grow(), growthDelay)
   }
 
   #grow(): void {
     this.#isGrowing = false
     if (this.#queue.length === 0 || this.#idle.size > 0 || this.#threads.size >= maxThreads) return
+    // Another thread would start later than this one takes the calls that wait, and take 7 MB.
+    if ([...this.#threads].some(({ isStarting }) => isStarting)) return this.#growLater()
     const thread = this.#start()
     if (thread instanceof FileThread) this.#rest(thread)
     this.#dispatch()

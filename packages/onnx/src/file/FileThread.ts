@@ -24,11 +24,13 @@ export class FileThread {
   readonly #progress = new Int32Array(new SharedArrayBuffer(4))
   #events: CallEvents | undefined
   #timer: NodeJS.Timeout | undefined
+  #isStarting = true
 
   /** `onExit`: the thread has died. It follows the reply to its call. */
   constructor(start: Spawn, onExit: () => void) {
     // Without the program's Node options, such as --import, which would run in the thread too.
     this.#worker = start({ name: "files", workerData: this.#progress, execArgv: [], env: {} })
+    this.#worker.once("online", () => (this.#isStarting = false))
     let reason: string | undefined
     this.#worker.once("error", (error: unknown) => (reason = errorMessage(error)))
     this.#worker.on("message", (reply: FileReply) => this.#settle(reply))
@@ -38,6 +40,11 @@ export class FileThread {
       onExit()
     })
     this.#worker.unref()
+  }
+
+  /** Whether the thread has run nothing yet. */
+  get isStarting(): boolean {
+    return this.#isStarting
   }
 
   /** Only when the thread has no call. `stallTimeout` in milliseconds. */
