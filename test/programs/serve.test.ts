@@ -24,6 +24,17 @@ it.each(["SIGTERM", "SIGINT"] as const)("prints a table of its models, and ends 
   expect(output).toMatch(new RegExp(`\nStopping on ${signal}\nStopped in \\d+ ms\n$`))
 })
 
+it("starts with a small young generation, which grows with the load", async () => {
+  const preloaded = ["--import", "./test/fixtures/programs/youngGeneration.ts"]
+  await using server = new Program([...preloaded, command, "serve", "examples/models.ts", ...anyPort])
+  await server.match(/Metrics Service at .*:\d+/)
+  server.signal("SIGUSR2")
+  const [, before, after] = await server.match(/young generation: (\d+) MB, (\d+) MB/)
+  // Both semi-spaces of a megabyte.
+  expect(Number(before)).toBeLessThanOrEqual(2)
+  expect(Number(after)).toBeGreaterThan(Number(before))
+})
+
 const inferStuck = async (server: Program) => {
   const [, port] = await server.match(/HTTPService at .*:(\d+)/)
   const body = JSON.stringify({ inputs: [{ name: "TEXT", shape: [1], datatype: "BYTES", data: ["x"] }] })

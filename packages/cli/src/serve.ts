@@ -15,6 +15,7 @@ import * as Telemetry from "./Telemetry.ts"
 import * as Supervision from "./watch/Supervision.ts"
 import * as Supervisor from "./watch/Supervisor.ts"
 import * as Version from "./watch/Version.ts"
+import * as YoungGeneration from "./YoungGeneration.ts"
 import * as CacheFlags from "./flags/CacheFlags.ts"
 import * as LogFlags from "./flags/LogFlags.ts"
 import * as RateLimitFlags from "./flags/RateLimitFlags.ts"
@@ -70,7 +71,8 @@ export const serve = Command.make(
       onUnrecoverable: () => stop("because a model cannot recover"),
     }).pipe(Layer.provide(stored))
     const supervised = Supervision.isSupervised()
-    return yield* (supervised ? Layer.provideMerge(Version.ready, served) : served).pipe(
+    const started = Layer.provideMerge(Layer.effectDiscard(Effect.sync(YoungGeneration.grow)), served)
+    return yield* (supervised ? Layer.provideMerge(Version.ready, started) : started).pipe(
       Layer.provide(supervised ? Version.layer(forcedExit.stop) : Layer.empty),
       Layer.provide(UnhandledErrors.layer(stop)),
       Layer.provide(cache),
