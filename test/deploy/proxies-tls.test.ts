@@ -9,6 +9,7 @@ import { authority } from "../fixtures/certificate.ts"
 import { root } from "../Program.ts"
 import { type ProxiedServer, Size, start } from "./ProxiedModels.ts"
 import { isInstalled, proxies, type Proxy, RunningProxy } from "./Proxy.ts"
+import { expectNoneLost, rollingRestart } from "./RollingRestart.ts"
 
 const guide = readFileSync(join(root, "docs/guides/deployment.md"), "utf8")
 
@@ -40,13 +41,13 @@ const changes: Readonly<Record<Proxy["name"], (configuration: string) => string>
 const issuer = authority()
 const folder = mkdtempSync(join(tmpdir(), "nereid-tls-"))
 const tls = { cert: join(folder, "tls.crt"), key: join(folder, "tls.key") }
-let servers: ReadonlyArray<ProxiedServer> = []
+let servers: Array<ProxiedServer> = []
 
 beforeAll(async () => {
   const { cert, key } = issuer.issue("localhost")
   writeFileSync(tls.cert, cert)
   writeFileSync(tls.key, key)
-  servers = await Promise.all([1, 2, 3].map((server) => start(server, { tls, drainDelay: 0 })))
+  servers = await Promise.all([1, 2, 3].map((server) => start(server, { tls })))
 })
 
 afterAll(async () => {
@@ -54,15 +55,25 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
+/** Number of the next server. */
+let next = 4
+
 describe.each(proxies)("$name", (definition) => {
   const change = changes[definition.name]
 
   it.skipIf(!isInstalled(definition))("calls the servers by TLS, over HTTP and gRPC", async () => {
     await using proxy = await RunningProxy.start(definition, servers, { files: { "ca.crt": issuer.cert }, change })
-    expect(await proxy.server()).toBeOneOf([1, 2, 3])
+    expect(await proxy.server()).toBeGreaterThan(0)
     await using size = await Client.connect(Size, proxy.url("grpcs"))
     const DATA = Tensor.make("UINT8", [2 ** 20], new Uint8Array(2 ** 20))
     for (let call = 0; call < 10; call++) expect((await size.infer({ DATA })).BYTES).toBe(2 ** 20)
+  })
+
+  it.skipIf(!isInstalled(definition))("loses no request while all servers restart", { timeout: 120_000 }, async () => {
+    await using proxy = await RunningProxy.start(definition, servers, { files: { "ca.crt": issuer.cert }, change })
+    const restart = rollingRestart(proxy, servers, next, { tls })
+    next += servers.length
+    expectNoneLost(`${definition.name} with TLS to the servers`, await restart)
   })
 
   it.skipIf(!isInstalled(definition))("refuses servers with a certificate of another authority", async () => {

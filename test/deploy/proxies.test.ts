@@ -8,8 +8,9 @@ import { Client } from "@nereid/client"
 import { Tensor } from "@nereid/core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { root } from "../Program.ts"
-import { gates, pause, type ProxiedServer, Size, start, Three, Two } from "./ProxiedModels.ts"
+import { gates, type ProxiedServer, Size, start, Two } from "./ProxiedModels.ts"
 import { isInstalled, proxies, read, RunningProxy } from "./Proxy.ts"
+import { expectNoneLost, rollingRestart } from "./RollingRestart.ts"
 
 const guide = readFileSync(join(root, "docs/guides/deployment.md"), "utf8")
 
@@ -91,83 +92,9 @@ describe.each(proxies)("$name", (definition) => {
     expect(new Set([...used.values()].flatMap((servers) => [...servers])).size).toBe(3)
   })
 
-  it.skipIf(!installed)(
-    "loses no request while all servers restart",
-    async () => {
-      const over = new AbortController()
-      const counts = new Map<string, number>()
-      const failures = new Map<string, number>()
-      const seen = new Set<number>()
-      const repeat = async (protocol: string, run: () => Promise<unknown>) => {
-        while (!over.signal.aborted) {
-          await run().then(
-            () => counts.set(protocol, (counts.get(protocol) ?? 0) + 1),
-            (error: unknown) => {
-              const failure = `${protocol}: ${String(error)}`
-              failures.set(failure, (failures.get(failure) ?? 0) + 1)
-            },
-          )
-          await pause(5)
-        }
-      }
-      await using size = await Client.connect(Size, proxy.url("grpcs"))
-      await using three = await Client.connect(Three, proxy.url("grpcs"))
-      await using sizeOverHttp = await Client.connect(Size, proxy.url("https"))
-      await using threeOverHttp = await Client.connect(Three, proxy.url("https"))
-      const numbersOf = async (client: typeof three) => {
-        const numbers: Array<number> = []
-        for await (const { NUMBER } of client.stream({ GO: true })) numbers.push(NUMBER)
-        expect(numbers).toEqual([1, 2, 3])
-      }
-      const traffic = [
-        repeat("HTTP", async () => {
-          seen.add(await proxy.server())
-        }),
-        // Several at a time: a call that a proxy sends just before it reads a GOAWAY must not be lost.
-        ...Array.from({ length: 4 }, () =>
-          repeat("gRPC", async () => expect((await size.infer({ DATA: tensor(10) })).BYTES).toBe(10)),
-        ),
-        repeat("large tensors over HTTP", async () =>
-          expect((await sizeOverHttp.infer({ DATA: tensor(2 ** 20) })).BYTES).toBe(2 ** 20),
-        ),
-        repeat("large tensors over gRPC", async () =>
-          expect((await size.infer({ DATA: tensor(2 ** 20) })).BYTES).toBe(2 ** 20),
-        ),
-        repeat("gRPC-web", async () => {
-          const headers = { "content-type": "application/grpc-web+proto" }
-          // An empty message.
-          const { status, text } = await proxy.call(
-            "/inference.GRPCInferenceService/ServerLive",
-            Buffer.alloc(5),
-            headers,
-          )
-          if (status !== 200 || !text.includes("grpc-status: 0")) throw new Error(`${status} ${JSON.stringify(text)}`)
-        }),
-        repeat("streams over gRPC", () => numbersOf(three)),
-        repeat("streams over HTTP", () => numbersOf(threeOverHttp)),
-        repeat("health", async () => {
-          const { status } = await proxy.call("/v2/health/live")
-          if (status !== 200) throw new Error(`${status}`)
-        }),
-      ]
-      for (const [index, server] of servers.entries()) {
-        const place = { http: server.http.port, grpc: server.grpc.port }
-        await server.stop()
-        servers[index] = await start(index + 4, place)
-        // The proxy has to find it, before the next one stops.
-        await expect.poll(() => seen.has(index + 4), { timeout: 20_000 }).toBe(true)
-        // nginx leaves out a server that has failed for its `fail_timeout` of 2 seconds, also if it has returned.
-        await pause(2_500)
-      }
-      over.abort()
-      await Promise.all(traffic)
-      expect([...failures]).toEqual([])
-      expect(counts.size).toBe(8)
-      for (const [protocol, count] of counts) expect([protocol, count > 5]).toEqual([protocol, true])
-      console.log(`${definition.name}: ${[...counts].map(([protocol, count]) => `${protocol} ${count}`).join(", ")}`)
-    },
-    120_000,
-  )
+  it.skipIf(!installed)("loses no request while all servers restart", { timeout: 120_000 }, async () => {
+    expectNoneLost(definition.name, await rollingRestart(proxy, servers, 4))
+  })
 
   it.skipIf(!installed || definition.name === "nginx")(
     "leaves out a server that reports not ready, while that still answers, over HTTP and gRPC",
