@@ -46,7 +46,7 @@ const overlay = (folder: string): FileSystem => {
 export const missing = (folder: string): string | undefined => {
   if (process.getuid?.() !== 0) return "the tests do not run as root"
   if (!/^VERSION_CODENAME=bookworm$/m.test(release())) return "the system is not Debian 12"
-  const programs = ["unshare", "nsenter", "chroot", "ip", "apt-get", "dpkg-deb", "npm"]
+  const programs = ["unshare", "nsenter", "setpriv", "chroot", "ip", "apt-get", "dpkg-deb", "npm"]
   const program = programs.find((name) => !isInstalled(name, name === "ip" ? "-V" : "--version"))
   if (program !== undefined) return `there is no ${program}`
   try {

@@ -2,8 +2,9 @@
  * An image without an engine: a folder that the instructions of a Containerfile have filled, each as it is there. An
  * unknown instruction is an error, so the Containerfile cannot do what the tests leave out.
  */
+import { readFileSync } from "node:fs"
 import { join, posix } from "node:path"
-import { Program, root as repository } from "../Program.ts"
+import { type Ended, Program, root as repository } from "../Program.ts"
 import { type FileSystem, inNamespace, make } from "./BaseImages.ts"
 import { execForm, type Instruction, parse, type Stage } from "./Containerfile.ts"
 
@@ -111,13 +112,14 @@ export const build = (containerfile: string, context: string, folder: string, ot
 }
 
 /**
- * Starts an image: with a read-only root, a network of its own that has the loopback device only, and /tmp in memory.
- * `models`: folder at /models. `args` replace the command. The process has the identifier of the program.
+ * Starts an image as an engine does: with a read-only root, as the first process of its own namespace, without a way to
+ * more privileges, with a network that has the loopback device only, and with /tmp in memory. `models`: folder at
+ * /models. `args` replace the command.
  */
 export const start = (
   { root, variables, directory, user, entrypoint, command }: Image,
   { models, args = command }: { readonly models?: string; readonly args?: ReadonlyArray<string> },
-): Program => {
+): Container => {
   const [uid, gid] = user.split(":")
   const devices = ["null", "urandom"].map(
     (name) => `touch ${root}/dev/${name}; mount --bind /dev/${name} ${root}/dev/${name}`,
@@ -135,6 +137,48 @@ export const start = (
   const pairs = Object.entries(variables).map(([name, value]) => quote(`${name}=${value}`))
   const options = `--root=${root} --wd=${directory} --setgid=${gid} --setuid=${uid}`
   const words = [...entrypoint, ...args].map(quote)
-  const script = `${mounts.join("\n")}\nexec env -i ${pairs.join(" ")} unshare ${options} ${words.join(" ")}`
-  return new Program(["--mount", "--net", "sh", "-euc", script], {}, repository, "unshare")
+  const run = `exec env -i ${pairs.join(" ")} setpriv --no-new-privs unshare ${options} ${words.join(" ")}`
+  return new Container(`${mounts.join("\n")}\n${run}`)
+}
+
+const namespaces = ["--mount", "--net", "--pid", "--ipc", "--uts", "--fork"]
+
+/** A running image. */
+export class Container implements AsyncDisposable {
+  /** `unshare`, which waits for the first process of the namespace, and ends as that does. */
+  readonly #parent: Program
+
+  constructor(script: string) {
+    this.#parent = new Program([...namespaces, "sh", "-euc", script], {}, repository, "unshare")
+  }
+
+  get ended(): Promise<Ended> {
+    return this.#parent.ended
+  }
+
+  match(pattern: RegExp): Promise<RegExpExecArray> {
+    return this.#parent.match(pattern)
+  }
+
+  /** Identifier of the server for the system around the namespace. Fails once it has ended. */
+  get pid(): number {
+    const { pid } = this.#parent
+    const child = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8"))
+    if (child === 0) throw new Error("The container has ended")
+    return child
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    process.kill(this.pid, signal)
+  }
+
+  /** Ends it with SIGTERM and waits. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      this.signal("SIGTERM")
+    } catch {
+      // It has ended.
+    }
+    await this.ended
+  }
 }

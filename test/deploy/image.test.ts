@@ -6,7 +6,7 @@ import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, w
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Program, root as repository } from "../Program.ts"
+import { root as repository } from "../Program.ts"
 import * as BaseImages from "./BaseImages.ts"
 import * as Image from "./Image.ts"
 import { deploy, output } from "./Tools.ts"
@@ -23,11 +23,11 @@ if (reason !== undefined) console.log(`Skipped, ${reason}: the image`)
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }), 120_000)
 
-const inside = (program: Program, ...args: ReadonlyArray<string>) =>
+const inside = (program: Image.Container, ...args: ReadonlyArray<string>) =>
   output("nsenter", ["--net", `--target=${program.pid}`, ...args])
 
 /** Fields of /proc/PID/status. */
-const statusOf = ({ pid }: Program) =>
+const statusOf = ({ pid }: Image.Container) =>
   new Map(
     readFileSync(`/proc/${pid}/status`, "utf8")
       .split("\n")
@@ -36,7 +36,7 @@ const statusOf = ({ pid }: Program) =>
   )
 
 /** Whether the path of a process is mounted read-only. */
-const isReadOnly = ({ pid }: Program, path: string) =>
+const isReadOnly = ({ pid }: Image.Container, path: string) =>
   readFileSync(`/proc/${pid}/mountinfo`, "utf8")
     .split("\n")
     .map((line) => line.split(" "))
@@ -95,6 +95,9 @@ describe.skipIf(reason !== undefined)("the image", () => {
     expect(status.get("Gid")).toBe("1000\t1000\t1000\t1000")
     expect(status.get("Groups")?.trim()).toBe("")
     expect(status.get("CapEff")).toBe("0000000000000000")
+    expect(status.get("NoNewPrivs")).toBe("1")
+    // The first process of a container: signals without a handler do not reach it.
+    expect(status.get("NSpid")).toMatch(/\t1$/)
     expect(isReadOnly(program, "/")).toBe(true)
     expect(isReadOnly(program, "/models")).toBe(true)
     expect(isReadOnly(program, "/tmp")).toBe(false)
