@@ -25,3 +25,12 @@ export const render = (values: unknown = {}, ...args: ReadonlyArray<string>): st
   const all = ["template", "nereid", chart, "--kube-version=1.33.0", "--values=-", ...args]
   return output("helm", all, JSON.stringify(values))
 }
+
+/** Folder of KServe's module, which main.ts has downloaded; empty otherwise. */
+const kserve = process.env["NEREID_DEPLOY_KSERVE"] ?? ""
+
+export const hasKServe = kserve !== "" && isInstalled("kserve", "--help")
+
+/** What KServe makes of documents of YAML: a list of objects, in JSON. Fails with its error if it refuses one. */
+export const takenByKServe = (documents: ReadonlyArray<string>): string =>
+  output("kserve", [kserve], documents.join("---\n"))

@@ -8,13 +8,10 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { root } from "../Program.ts"
 import { ApiServer } from "./ApiServer.ts"
-import { deploy, hasHelm, isInstalled, render } from "./Tools.ts"
+import { deploy, hasHelm, hasKServe, isInstalled, render, takenByKServe } from "./Tools.ts"
 import { everything, withHpa } from "./Values.ts"
 
 const definitions = process.env["NEREID_DEPLOY_DEFINITIONS"] ?? ""
-/** Made of the models in KServe's package for Python: its own definitions, with their rules, are in no registry. */
-const kserve = join(process.env["NEREID_DEPLOY_SCHEMAS"] ?? "", "kserve")
-
 const hasServer = isInstalled("apiserver", "--version") && existsSync(definitions)
 
 if (!hasServer) console.log("Skipped, there is no API server: its tests")
@@ -24,7 +21,6 @@ describe.skipIf(!hasServer)("an API server", () => {
   beforeAll(async () => {
     server = await ApiServer.start()
     server.kubectl(["apply", "--server-side", `--filename=${definitions}`])
-    if (existsSync(kserve)) server.kubectl(["apply", "--server-side", `--filename=${kserve}`])
     // A definition without a status yet is an error for it.
     const wait = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]
     await vi.waitFor(() => server.kubectl(wait), { timeout: 60_000, interval: 500 })
@@ -71,12 +67,16 @@ describe.skipIf(!hasServer)("an API server", () => {
     }
   })
 
-  it.skipIf(!existsSync(kserve))("accepts the files of KServe, and refuses a wrong field in them", () => {
-    const text = ["runtime", "inferenceservice"].map((name) =>
+  it("accepts the files of KServe, and refuses a wrong field in them", () => {
+    const text = ["runtime", "inferenceservice", "podmonitor"].map((name) =>
       readFileSync(join(deploy, `kserve/${name}.yaml`), "utf8"),
     )
     expect(server.accepts(text.join("---\n")).toSorted()).toEqual(
-      dryRun(["clusterservingruntime.serving.kserve.io/nereid", "inferenceservice.serving.kserve.io/flowers"]),
+      dryRun([
+        "clusterservingruntime.serving.kserve.io/nereid",
+        "inferenceservice.serving.kserve.io/flowers",
+        "podmonitor.monitoring.coreos.com/nereid",
+      ]),
     )
     const wrong = (document: string | undefined, from: string, to: string) => () =>
       server.accepts(document?.replace(from, to) ?? "")
@@ -86,6 +86,16 @@ describe.skipIf(!hasServer)("an API server", () => {
     expect(wrong(service, "modelFormat: {", "modelFormat: { kind: x,")).toThrow(
       ".spec.predictor.model.modelFormat.kind: field not declared in schema",
     )
+  })
+
+  it.skipIf(!hasKServe)("accepts what KServe makes of them, without a warning", () => {
+    const text = ["runtime", "inferenceservice"].map((name) =>
+      readFileSync(join(deploy, `kserve/${name}.yaml`), "utf8"),
+    )
+    const names = ["deployment.apps", "pod", "scaledobject.keda.sh", "service"].map(
+      (kind) => `${kind}/flowers-predictor`,
+    )
+    expect(server.accepts(takenByKServe(text)).toSorted()).toEqual(dryRun(names))
   })
 
   it.skipIf(!hasHelm)("refuses a wrong field, a wrong value, and what the rules of a definition forbid", () => {

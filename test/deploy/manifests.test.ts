@@ -118,8 +118,8 @@ describe("the files of Kustomize", () => {
 })
 
 describe("the files of KServe", () => {
-  it.skipIf(!hasKubeconform)("conform to the models of KServe's own package", () => {
-    for (const name of ["runtime", "inferenceservice"]) {
+  it.skipIf(!hasDefinitions)("conform to KServe's own definitions", () => {
+    for (const name of ["runtime", "inferenceservice", "podmonitor"]) {
       const text = readFileSync(join(deploy, `kserve/${name}.yaml`), "utf8")
       expect(conform(text)).toContain("Valid: 1, Invalid: 0, Errors: 0, Skipped: 0")
       expect(() => conform(text.replace(/^spec:\n/m, "spec:\n  wrong: 1\n"))).toThrow("'wrong' not allowed")
