@@ -31,6 +31,6 @@ const kserve = process.env["NEREID_DEPLOY_KSERVE"] ?? ""
 
 export const hasKServe = kserve !== "" && isInstalled("kserve", "--help")
 
-/** What KServe makes of documents of YAML: a list of objects, in JSON. Fails with its error if it refuses one. */
+/** The objects that KServe makes of documents of YAML, as a list in JSON. Fails with its error if it refuses one. */
 export const takenByKServe = (documents: ReadonlyArray<string>): string =>
   output("kserve", [kserve], documents.join("---\n"))

@@ -23,3 +23,9 @@ export const everything = {
 
 /** An image with a module of its own, and the other autoscaler. */
 export const withHpa = { module: "models.ts", repository: { claim: "" }, autoscaling: { hpa: { enabled: true } } }
+
+/** A repository in object storage, in place of a volume. */
+export const withStorage = {
+  repository: { claim: "", url: "s3://bucket/models", cacheGigabytes: 20 },
+  serviceAccount: "models",
+}

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { root } from "../Program.ts"
 import { ApiServer } from "./ApiServer.ts"
 import { deploy, hasHelm, hasKServe, isInstalled, render, takenByKServe } from "./Tools.ts"
-import { everything, withHpa } from "./Values.ts"
+import { everything, withHpa, withStorage } from "./Values.ts"
 
 const definitions = process.env["NEREID_DEPLOY_DEFINITIONS"] ?? ""
 const hasServer = isInstalled("apiserver", "--version") && existsSync(definitions)
@@ -46,6 +46,7 @@ describe.skipIf(!hasServer)("an API server", () => {
     ["its defaults", {}, [...objects, ...services]],
     ["everything", everything, [...objects, "configmap/nereid-dashboard", ...services, ...custom]],
     ["a module and a HPA", withHpa, [...objects, ...services, scaler]],
+    ["a repository in object storage", withStorage, [...objects, ...services]],
   ])("accepts the chart with %s, without a warning", (_, values, expected) => {
     expect(server.accepts(render(values)).toSorted()).toEqual(dryRun(expected).toSorted())
   })

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest"
 import { root } from "../Program.ts"
 import * as Kustomize from "./Kustomize.ts"
 import { chart, deploy, hasHelm, isInstalled, output, render } from "./Tools.ts"
-import { everything, withHpa } from "./Values.ts"
+import { everything, withHpa, withStorage } from "./Values.ts"
 
 /** Schemas that main.ts has prepared; empty otherwise. */
 const schemas = process.env["NEREID_DEPLOY_SCHEMAS"] ?? ""
@@ -25,7 +25,7 @@ const conform = (text: string): string => {
 describe("the chart", () => {
   it.skipIf(!hasHelm)("has no lint, and needs a repository or a module, and one autoscaler at most", () => {
     expect(output("helm", ["lint", "--strict", "--kube-version=1.33.0", chart])).toContain("0 chart(s) failed")
-    expect(() => render({ repository: { claim: "" } })).toThrow("set repository.claim, or module")
+    expect(() => render({ repository: { claim: "" } })).toThrow("set repository.claim, repository.url or module")
     const both = { autoscaling: { hpa: { enabled: true }, keda: { enabled: true } } }
     expect(() => render(both)).toThrow("enable hpa or keda, not both")
   })
@@ -34,6 +34,7 @@ describe("the chart", () => {
     ["its defaults", {}, 5],
     ["everything", everything, 11],
     ["a module and a HPA", withHpa, 6],
+    ["a repository in object storage", withStorage, 5],
   ])("with %s conforms to Kubernetes and to the definitions of its custom resources", (_, values, valid) => {
     expect(conform(render(values))).toContain(`Valid: ${valid}, Invalid: 0, Errors: 0, Skipped: 0`)
   })
@@ -55,6 +56,20 @@ describe("the chart", () => {
     expect(wrong).not.toBe(document)
     expect(() => conform(wrong)).toThrow("'wrong' not allowed")
   })
+
+  it.skipIf(!hasHelm)(
+    "gives a repository in object storage a cache that is smaller than its volume, and an identity",
+    () => {
+      const text = render(withStorage)
+      expect(text).toContain('- "--model-repository=s3://bucket/models"\n')
+      expect(text).not.toContain("--model-repository=/models")
+      expect(text).toContain("- --model-cache-directory=/cache\n")
+      expect(text).toContain("- --model-cache-size=18000000000\n")
+      expect(text).toContain("emptyDir: { sizeLimit: 20G }\n")
+      expect(text).toContain("- { name: cache, mountPath: /cache }\n")
+      expect(text).toContain('serviceAccountName: "models"\n')
+    },
+  )
 
   it.skipIf(!hasHelm)("gives the server the time that it takes to stop", () => {
     const text = render({ drainDelay: 20, exitTimeout: 100 })
