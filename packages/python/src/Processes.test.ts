@@ -34,7 +34,9 @@ describe.skipIf(python === undefined)("a process", () => {
         const { infer } = yield* Shout
         const { loud } = yield* infer({ text: "" })
         // Its input is /dev/null. The last one is the folder that lists them.
-        const [input, ...others] = loud.replace(/ anon_inode$/, "").split(" ")
+        const [input, ...opened] = loud.replace(/ anon_inode$/, "").split(" ")
+        // Newer builds of libffi, which ctypes uses, keep their own file open.
+        const others = opened.filter((kind) => !/\/libffi\.so[.\d]*$/.test(kind))
         assert.strictEqual(input, "/dev/null")
         const sockets = others.filter((kind) => kind === "socket")
         assert.strictEqual(sockets.length, 4)

@@ -13,7 +13,7 @@ import json
 import socket
 import threading
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, Union
 
 if TYPE_CHECKING:
     from .shared_bodies import SharedBodies
@@ -31,8 +31,15 @@ _IN_SHARED = 0x80
 # The first read of a frame takes its head, its header and a little of its body; the rest goes straight to its buffer.
 _STAGING = 8 * 1024
 _PIECES_AT_ONCE = 512
+# Bytes from which shared memory takes a body: the socket is faster with fewer.
+LEAST_SHARED = 32 * 1024
 # Up to this length of a body, one buffer costs less than a list of them.
 _COPIED = 4 * 1024
+
+# Beginning of the headers of executions. What follows the number is often the same text again.
+_EXECUTION = b'{"x":'
+_KNOWN_HEADERS = 128
+_KNOWN_BYTES = 2 * 1024
 
 # Both skip the general steps of `json.dumps` and `json.loads`, which take half of their time for a small header.
 _scan = json.JSONDecoder().scan_once
@@ -48,7 +55,7 @@ def _encoder() -> Callable[[Any], str]:
     return lambda value: "".join(chunks(value, 0))
 
 
-_encode = _encoder()
+encode = _encoder()
 
 
 class Kind(enum.IntEnum):
@@ -77,54 +84,83 @@ class Kind(enum.IntEnum):
     METRIC = 38
 
 
+# As plain numbers: enums are slow in arithmetic.
+EXECUTE, RETURNED, RESPONSE = int(Kind.EXECUTE), int(Kind.RETURNED), int(Kind.RESPONSE)
+
+
 class ProtocolError(Exception):
     """The peer broke the rules of the wire; the connection cannot go on."""
+
+
+class Header(dict[str, Any]):
+    """Fields of a header. Frames of the same text share them, so nothing may change them."""
+
+    # What the reader has made of the fields, for the next frame of the same text.
+    plan: Any = None
 
 
 class Frame(NamedTuple):
     """One received frame; `body` is a writable buffer, or None if the frame has none or memory ran out for it."""
 
     kind: int
-    header: dict[str, Any]
+    header: Header
     body: Any
     lost_body: int = 0
+    # `x` of the header, which lacks it, where executions come.
+    number: Any = None
 
 
 class FrameSocket:
     """A stream socket that carries frames; any thread may send, one at a time receives."""
 
-    __slots__ = ("_allocate", "_end", "_sending", "_shared", "_socket", "_staging", "_start")
+    __slots__ = (
+        "_allocate",
+        "_end",
+        "_executes",
+        "_known",
+        "_sending",
+        "_shared",
+        "_socket",
+        "_staging",
+        "_start",
+    )
 
     def __init__(
         self,
         stream: socket.socket,
         allocate: Callable[[int], Any] = bytearray,
         shared: Optional[SharedBodies] = None,
+        executes: bool = False,
     ) -> None:
+        """`executes`: whether executions come, which are short and frequent."""
         self._socket = stream
+        self._executes = executes
         self._allocate = allocate
         self._shared = shared
         self._sending = threading.Lock()
         self._staging = memoryview(bytearray(_STAGING))
         self._start = 0
         self._end = 0
+        self._known: dict[bytes, Header] = {}
 
     def allocate_with(self, allocate: Callable[[int], Any]) -> None:
         """Takes the buffers of later bodies from `allocate`."""
         self._allocate = allocate
 
-    def send(self, kind: int, header: dict[str, Any], pieces: Sequence[Any] = (), body_bytes: int = 0) -> None:
+    def send(
+        self, kind: int, header: Union[dict[str, Any], str], pieces: Sequence[Any] = (), body_bytes: int = 0
+    ) -> None:
         """Sends one frame; `pieces` are contiguous buffers, padding included, of `body_bytes` bytes together.
 
-        Raises ValueError for a header above its limit.
+        `header` may be JSON text already, in ASCII. Raises ValueError for a header above its limit.
         """
-        text = _encode(header).encode("ascii")
+        text = (header if isinstance(header, str) else encode(header)).encode("ascii")
         if len(text) > HEADER_LIMIT:
             raise ValueError(f"a header of {len(text)} bytes is longer than the limit of {HEADER_LIMIT}")
         shared = self._shared
         with self._sending:
             if shared is not None:
-                offset = shared.write(pieces, body_bytes)
+                offset = shared.write(pieces, body_bytes) if body_bytes >= LEAST_SHARED else None
                 kind |= shared.released << 8
                 if offset is not None:
                     self._socket.sendall(_HEAD.pack(len(text), kind | _IN_SHARED, offset << 32 | body_bytes) + text)
@@ -133,7 +169,7 @@ class FrameSocket:
             if body_bytes == 0:
                 self._socket.sendall(head)
             elif body_bytes <= _COPIED:
-                self._socket.sendall(b"".join([head, *pieces]))
+                self._socket.sendall(b"".join((head, *pieces)))
             else:
                 _send_pieces(self._socket, [head, *pieces], len(head) + body_bytes)
 
@@ -162,25 +198,47 @@ class FrameSocket:
         start = self._start = self._start + HEAD_BYTES
         body_at = start + header_bytes
         if body_at <= self._end:
-            header = _parse_header(staging[start:body_at])
+            text = bytes(staging[start:body_at])
             self._start = body_at
         else:
-            header = _parse_header(self._read_header(header_bytes))
+            text = self._read_header(header_bytes)
+        header, number = self._parse(text)
         if body_bytes == 0:
-            return Frame(kind, header, None)
+            return Frame(kind, header, None, 0, number)
         if is_shared and shared is not None:
-            return Frame(kind, header, shared.view(body_bytes >> 32, body_bytes & 0xFFFFFFFF))
+            return Frame(kind, header, shared.view(body_bytes >> 32, body_bytes & 0xFFFFFFFF), 0, number)
         if body_bytes <= _COPIED and body_bytes <= self._end - self._start:
             start = self._start
             self._start = start + body_bytes
-            return Frame(kind, header, bytearray(staging[start : start + body_bytes]))
+            return Frame(kind, header, bytearray(staging[start : start + body_bytes]), 0, number)
         try:
             body = self._allocate(body_bytes)
         except MemoryError:
             self._discard(body_bytes)
-            return Frame(kind, header, None, body_bytes)
+            return Frame(kind, header, None, body_bytes, number)
         self._read_into(memoryview(body))
-        return Frame(kind, header, body)
+        return Frame(kind, header, body, 0, number)
+
+    def _parse(self, text: bytes) -> tuple[Header, Any]:
+        """Fields of a header, and the number of its execution."""
+        if not self._executes:
+            return _parse_header(text), None
+        comma = text.find(b",")
+        rest = text[comma:]
+        header = self._known.get(rest)
+        if header is not None and text.startswith(_EXECUTION):
+            try:
+                return header, int(text[len(_EXECUTION) : comma])
+            except ValueError:
+                # The whole text says it better.
+                pass
+        header = _parse_header(text)
+        number = header.pop("x", None)
+        if type(number) is int and text.startswith(_EXECUTION) and len(text) <= _KNOWN_BYTES:
+            if len(self._known) >= _KNOWN_HEADERS:
+                self._known.clear()
+            self._known[rest] = header
+        return header, number
 
     def end_receiving(self) -> None:
         """Makes a pending and every later `receive` return what has come, and then None."""
@@ -240,7 +298,7 @@ class FrameSocket:
             count -= len(part)
 
 
-def _parse_header(text: Any) -> dict[str, Any]:
+def _parse_header(text: Any) -> Header:
     try:
         decoded = str(text, "utf-8")
         header, end = _scan(decoded, 0)
@@ -250,7 +308,7 @@ def _parse_header(text: Any) -> dict[str, Any]:
         raise ProtocolError(f"a header is not JSON: {error}") from None
     if not isinstance(header, dict):
         raise ProtocolError(f"a header must be a JSON object, not {type(header).__name__}")
-    return header
+    return Header(header)
 
 
 def _send_pieces(stream: socket.socket, pieces: list[Any], total: int) -> None:

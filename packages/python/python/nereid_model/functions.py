@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
 import numpy as np
 
 from .errors import ErrorCode, RequestError, TritonModelException, cut, describe_failure
-from .frames import Frame, Kind, ProtocolError
+from .frames import RESPONSE, RETURNED, Frame, ProtocolError
 from .function_outputs import FunctionOutputs
-from .sender import RequestState
+from .sender import Origin, RequestState
 from .start import Field, Start
-from .tensor import Tensor, wire_parts
+from .tensor import Tensor, TensorWriter, plan_tensors, view_tensors
 
 if TYPE_CHECKING:
     from .serving import Serving
@@ -137,11 +137,15 @@ class FunctionExecutor:
         self._outputs = FunctionOutputs(start.outputs, self._batches)
 
     def execute(self, serving: Serving, frame: Frame) -> None:
-        execution = frame.header["x"]
-        rows = frame.header.get("j")
-        expected = sum(rows) if self._batches and isinstance(rows, list) else None
+        execution = frame.number
+        header = frame.header
+        if header.plan is None:
+            rows = header.get("j")
+            total = sum(rows) if self._batches and isinstance(rows, list) else None
+            header.plan = (total, plan_tensors(header.get("i") or ())[0])
+        expected, plans = header.plan
         try:
-            tensors, _ = serving.read_tensors(frame.header.get("i") or (), frame)
+            tensors = view_tensors(plans, frame.body)
         except RequestError as error:
             serving.fail(execution, error)
             return
@@ -168,8 +172,9 @@ class FunctionExecutor:
             serving.fail(execution, error)
 
     def _return(self, serving: Serving, execution: int, result: Any, rows: Optional[int]) -> None:
-        items, pieces, length = wire_parts(self._outputs.convert(result, rows))
-        serving.data.send(Kind.RETURNED, {"x": execution, "j": 1, "o": items}, pieces, length)
+        writer = TensorWriter()
+        text = f'{{"x":{execution},"j":1,"o":[{writer.add(self._outputs.convert(result, rows))}]}}'
+        serving.data.send(RETURNED, text, writer.pieces, writer.length)
 
     def _end(self, serving: Serving, execution: int, rows: Optional[int], future: Future[Any]) -> None:
         serving.end_turn()
@@ -179,8 +184,9 @@ class FunctionExecutor:
             serving.fail(execution, error)
 
     def _open(self, serving: Serving, execution: int) -> RequestState:
-        state = RequestState(serving.data, serving.cleanup, execution, 0, True, None, serving.open.forget)
-        serving.open.add([state])
+        origin = Origin(serving.data, serving.cleanup, True, serving.open.forget)
+        state = RequestState(origin, execution, 0, None)
+        serving.open.add(execution, [state])
         return state
 
     def _stream(self, serving: Serving, execution: int, items: Iterator[Any]) -> None:
@@ -195,7 +201,7 @@ class FunctionExecutor:
             self._finish(state, None)
         except BaseException as error:
             self._finish(state, error)
-        serving.data.send(Kind.RETURNED, {"x": execution, "r": [{"d": 1}]})
+        serving.data.send(RETURNED, {"x": execution, "r": [{"d": 1}]})
 
     def _start_stream(self, serving: Serving, execution: int, items: Any) -> None:
         """Sends the items of an asynchronous generator as responses, from the event loop."""
@@ -212,13 +218,13 @@ class FunctionExecutor:
             except BaseException as error:
                 self._finish(state, error)
 
-        serving.data.send(Kind.RETURNED, {"x": execution, "r": [{"w": 1}]})
+        serving.data.send(RETURNED, {"x": execution, "r": [{"w": 1}]})
         serving.submit(stream(), lambda _: None)
 
     def _send(self, state: RequestState, item: Any) -> None:
-        items, pieces, length = wire_parts(self._outputs.convert(item, None))
-        header = {"x": state.execution, "q": 0, "final": 0, "o": items}
-        state.data.send(Kind.RESPONSE, header, pieces, length)
+        writer = TensorWriter()
+        text = f'{{"x":{state.execution},"q":0,"final":0,"o":[{writer.add(self._outputs.convert(item, None))}]}}'
+        state.origin.data.send(RESPONSE, text, writer.pieces, writer.length)
 
     def _finish(self, state: RequestState, error: Optional[BaseException]) -> None:
         header: dict[str, Any] = {"x": state.execution, "q": 0, "final": 1}
@@ -227,7 +233,7 @@ class FunctionExecutor:
         elif error is not None:
             header.update(e=describe_failure(error), k=int(ErrorCode.INTERNAL))
         state.close()
-        state.data.send(Kind.RESPONSE, header)
+        state.origin.data.send(RESPONSE, header)
 
 
 def _close(items: Any) -> None:

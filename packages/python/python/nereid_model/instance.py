@@ -87,9 +87,8 @@ class Loading:
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             data.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
         shared = SharedBodies.make()
-        serving = Serving(
-            self._start, self._host, FrameSocket(data, self._buffers.take, shared), self._buffers, self._cleanup
-        )
+        frames = FrameSocket(data, self._buffers.take, shared, executes=True)
+        serving = Serving(self._start, self._host, frames, self._buffers, self._cleanup)
         self._handle_requests(serving)
         if shared is not None:
             self.memory = shared.describe()

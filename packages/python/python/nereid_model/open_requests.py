@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
-from typing import Iterable
 
 from .sender import RequestState
 
@@ -13,38 +11,50 @@ _EARLY_LIMIT = 1024
 
 
 class OpenRequests:
-    """Open requests by number of execution and index."""
+    """Requests of the executions under way, by number of execution and index."""
 
-    __slots__ = ("_early", "_lock", "_open")
+    __slots__ = ("_early", "_open")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._open: dict[tuple[int, int], RequestState] = {}
+        self._open: dict[int, list[RequestState]] = {}
+        # Only the thread of the control socket adds to it.
         self._early: OrderedDict[tuple[int, int], None] = OrderedDict()
 
-    def add(self, states: Iterable[RequestState]) -> None:
-        with self._lock:
+    def add(self, execution: int, states: list[RequestState]) -> None:
+        self._open[execution] = states
+        if self._early:
             for state in states:
-                key = (state.execution, state.index)
-                self._open[key] = state
-                if self._early and key in self._early:
-                    del self._early[key]
+                # After the other line: `cancel` looks again after it has added.
+                if self._early.pop((execution, state.index), state) is None:
                     state.cancelled = True
 
     def cancel(self, execution: int, index: int) -> None:
         """Marks a request as cancelled, also one that has not been read yet."""
         key = (execution, index)
-        with self._lock:
-            state = self._open.get(key)
-            if state is not None:
-                state.cancelled = True
-                return
-            self._early[key] = None
-            if len(self._early) > _EARLY_LIMIT:
-                self._early.popitem(last=False)
+        if self._mark(execution, index):
+            return
+        self._early[key] = None
+        if self._mark(execution, index):
+            self._early.pop(key, None)
+        elif len(self._early) > _EARLY_LIMIT:
+            self._early.popitem(last=False)
 
-    def forget(self, execution: int, index: int) -> None:
-        self._open.pop((execution, index), None)
+    def _mark(self, execution: int, index: int) -> bool:
+        states = self._open.get(execution)
+        if states is None or index >= len(states):
+            return False
+        states[index].cancelled = True
+        return True
+
+    def end(self, execution: int) -> None:
+        """Removes an execution whose requests are closed."""
+        self._open.pop(execution, None)
+
+    def forget(self, execution: int) -> None:
+        """Removes an execution once all of its requests are closed."""
+        states = self._open.get(execution)
+        if states is not None and all(state.closed for state in states):
+            self.end(execution)
 
     def __len__(self) -> int:
         return len(self._open)

@@ -23,20 +23,17 @@ _NO_TRACE = InferenceTrace()
 class InferenceRequest:
     """A request for one inference."""
 
-    __slots__ = (
-        "_correlation",
-        "_flags",
-        "_id",
-        "_inputs",
-        "_model",
-        "_parameters",
-        "_requested",
-        "_sender",
-        "_state",
-        "_timeout",
-        "_trace",
-        "_version",
-    )
+    # Of a request that the server has sent.
+    _id = ""
+    _correlation: Union[int, str] = 0
+    _model = ""
+    _version = -1
+    _flags = 0
+    _timeout = 0
+    _trace: Any = None
+    _parameters: Optional[str] = None
+    _state: Optional[RequestState] = None
+    _sender: Optional[InferenceResponseSender] = None
 
     def __init__(
         self,
@@ -80,28 +77,25 @@ class InferenceRequest:
         self._flags = expect_int("flags", flags)
         self._timeout = expect_int("timeout", timeout)
         expect("preferred_memory", preferred_memory, PreferredMemory)
-        self._trace: Any = expect("trace", trace, InferenceTrace)
+        self._trace = expect("trace", trace, InferenceTrace)
         self._parameters = encode_parameters(parameters)
-        self._state: Optional[RequestState] = None
-        self._sender: Optional[InferenceResponseSender] = None
 
     @classmethod
     def _received(
         cls, header: dict[str, Any], inputs: list[Tensor], state: RequestState, outputs: Optional[list[str]]
     ) -> InferenceRequest:
         request = cls.__new__(cls)
-        request._id = header.get("id", "")
-        request._correlation = header.get("c", 0)
         request._inputs = inputs
-        request._requested = header.get("o", outputs) or []
-        request._model = ""
-        request._version = -1
-        request._flags = header.get("f", 0)
-        request._timeout = header.get("to", 0)
-        request._trace = header.get("tr")
-        request._parameters = header.get("p")
         request._state = state
-        request._sender = None
+        request._requested = header.get("o", outputs) or []
+        # Most requests have nothing but inputs.
+        if len(header) > 1:
+            request._id = header.get("id", "")
+            request._correlation = header.get("c", 0)
+            request._flags = header.get("f", 0)
+            request._timeout = header.get("to", 0)
+            request._trace = header.get("tr")
+            request._parameters = header.get("p")
         return request
 
     def inputs(self) -> list[Tensor]:

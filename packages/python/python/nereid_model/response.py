@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Optional
 
 from .errors import ErrorCode, TritonError, TritonModelException, cut, expect
+from .frames import encode
 from .parameters import encode_parameters
-from .tensor import Tensor, wire_parts
+from .tensor import Tensor, TensorWriter
 
 if TYPE_CHECKING:
-    from .mapped import Target
+    from .sender import RequestState
 
 
 class InferenceResponse:
@@ -27,6 +28,8 @@ class InferenceResponse:
             raise TypeError(f"output_tensors must be a list of Tensor, not {type(output_tensors).__name__}")
         tensors = list(output_tensors)
         for tensor in tensors:
+            if type(tensor) is Tensor:
+                continue
             if tensor is None:
                 raise TritonModelException("Output tensor for inference response should not be empty.")
             expect("output_tensors", tensor, Tensor)
@@ -34,7 +37,7 @@ class InferenceResponse:
             expect("error", error, TritonError)
         self._tensors = tensors
         self._error = error
-        self._parameters = encode_parameters(parameters)
+        self._parameters = None if parameters is None else encode_parameters(parameters)
 
     @classmethod
     def _received(cls, header: dict[str, Any], tensors: list[Tensor]) -> InferenceResponse:
@@ -60,30 +63,18 @@ class InferenceResponse:
         """Parameters as JSON text."""
         return "{}" if self._parameters is None else self._parameters
 
-    def _outcome(self, requested: Optional[frozenset[str]]) -> tuple[dict[str, Any], list[Tensor]]:
-        """Header of the response without its tensors, and the tensors that the request wants."""
-        if self._error is not None:
-            return {"e": cut(self._error.message()), "k": int(self._error.code())}, []
-        tensors = self._tensors
-        if requested is not None:
-            tensors = [tensor for tensor in tensors if tensor._name in requested]
-        header: dict[str, Any] = {}
-        if self._parameters is not None and self._parameters != "{}":
-            header["p"] = self._parameters
-        return header, tensors
 
-
-def response_parts(
-    response: InferenceResponse,
-    requested: Optional[frozenset[str]],
-    targets_of: Callable[[Sequence[Tensor]], Sequence[Optional[Target]]],
-) -> tuple[dict[str, Any], list[Any], int]:
-    """Header of a response with its tensors, the pieces of its body and their length."""
-    header, tensors = response._outcome(requested)
-    if "e" in header:
-        return header, [], 0
-    header["o"], pieces, length = wire_parts(tensors, targets_of(tensors))
-    return header, pieces, length
+def response_fields(response: InferenceResponse, state: RequestState, tensors: TensorWriter) -> str:
+    """Fields of a response as JSON, without braces; `tensors` gets the outputs that the request wants."""
+    error = response._error
+    if error is not None:
+        return encode({"e": cut(error.message()), "k": int(error.code())})[1:-1]
+    # A caller that has cancelled may already use its shared memory for something else.
+    targets = None if state.cancelled else state.targets
+    text = f'"o":[{tensors.add(response._tensors, state.requested, targets)}]'
+    if response._parameters is None or response._parameters == "{}":
+        return text
+    return f'"p":{encode(response._parameters)},{text}'
 
 
 def _code_of(number: Any) -> ErrorCode:

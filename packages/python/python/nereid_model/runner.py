@@ -24,7 +24,7 @@ from .pbtxt import parse_pbtxt
 from .request import InferenceRequest
 from .response import InferenceResponse
 from .runner_inputs import fields_of, make_inputs
-from .sender import RequestState
+from .sender import Origin, RequestState
 from .start import Start
 from .tensor import Tensor, read_tensors
 
@@ -46,11 +46,12 @@ class LocalData:
     def __init__(self) -> None:
         self.responses: list[InferenceResponse] = []
 
-    def send(self, kind: int, header: dict[str, Any], pieces: Sequence[Any] = (), body_bytes: int = 0) -> None:
+    def send(self, kind: int, text: str, pieces: Sequence[Any] = (), body_bytes: int = 0) -> None:
         assert kind == Kind.RESPONSE
+        header = json.loads(text)
         if "o" in header or "e" in header:
             body = bytearray(b"".join(bytes(memoryview(piece)) for piece in pieces))
-            tensors = read_tensors(header.get("o") or (), body)[0]
+            tensors = read_tensors(header.get("o") or (), body)
             self.responses.append(InferenceResponse._received(header, tensors))
 
 
@@ -116,7 +117,8 @@ def _execute(
 ) -> list[InferenceResponse]:
     names = [field.name for field in outputs] or None
     data: Any = LocalData()
-    state = RequestState(data, host.cleanup, 1, 0, decoupled, frozenset(names) if names else None, lambda *_: None)
+    origin = Origin(data, host.cleanup, decoupled, lambda *_: None)
+    state = RequestState(origin, 1, 0, frozenset(names) if names else None)
     header: dict[str, Any] = {}
     request = InferenceRequest._received(header, inputs, state, names)
     sender = request.get_response_sender() if decoupled else None

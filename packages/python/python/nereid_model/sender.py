@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .errors import ErrorCode, TritonModelException, expect, expect_int
 from .flags import RESPONSE_COMPLETE_FINAL
-from .frames import FrameSocket, Kind
-from .response import InferenceResponse, response_parts
+from .frames import RESPONSE, FrameSocket, encode
+from .response import InferenceResponse, response_fields
+from .tensor import TensorWriter
 
 if TYPE_CHECKING:
     from .cleanup import Cleanup
     from .mapped import Target
-    from .tensor import Tensor
 
 _CLOSED = "Unable to send response. Response sender has been closed."
 _ONLY_ONE = "Unable to send response. Non-decoupled model cannot send more than one response."
@@ -37,85 +37,61 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-class RequestState:
-    """What the process knows of one request under way."""
+class Origin:
+    """What all requests of a process have in common."""
 
-    __slots__ = (
-        "cancelled",
-        "cleanup",
-        "closed",
-        "data",
-        "decoupled",
-        "execution",
-        "failure",
-        "forget",
-        "index",
-        "lock",
-        "owner",
-        "release_flags",
-        "requested",
-        "sender",
-        "sent",
-        "taken",
-        "targets",
-    )
+    __slots__ = ("cleanup", "data", "decoupled", "forget")
 
     def __init__(
-        self,
-        data: FrameSocket,
-        cleanup: Cleanup,
-        execution: int,
-        index: int,
-        decoupled: bool,
-        requested: Optional[frozenset[str]],
-        forget: Callable[[int, int], None],
+        self, data: FrameSocket, cleanup: Cleanup, decoupled: bool, forget: Callable[[int], None]
     ) -> None:
         self.data = data
         self.cleanup = cleanup
+        self.decoupled = decoupled
+        # Tells the registry of open requests that one of an execution is complete.
+        self.forget = forget
+
+
+class RequestState:
+    """What the process knows of one request under way."""
+
+    # Most requests keep these values, so none has a field for them.
+    cancelled = False
+    # After the final flag, and once the process has answered the request itself.
+    closed = False
+    # Responses that a sender has sent.
+    sent = 0
+    # A sender was handed out.
+    taken = False
+    sender: Any = None
+    release_flags = 0
+    # Text of an exception that an asynchronous execute raised.
+    failure: Optional[str] = None
+    # Shared memory for outputs, by their names.
+    targets: Optional[dict[str, Target]] = None
+
+    def __init__(self, origin: Origin, execution: int, index: int, requested: Optional[frozenset[str]]) -> None:
+        self.origin = origin
         self.execution = execution
         self.index = index
-        self.decoupled = decoupled
         self.requested = requested
-        # Tells the registry of open requests that this one is complete.
-        self.forget = forget
-        self.cancelled = False
-        # After the final flag, and once the process has answered the request itself.
-        self.closed = False
-        # Responses that a sender has sent.
-        self.sent = 0
-        # A sender was handed out.
-        self.taken = False
-        self.sender: Any = None
-        self.release_flags = 0
-        # Text of an exception that an asynchronous execute raised.
-        self.failure: Optional[str] = None
-        # Shared memory for outputs, by their names.
-        self.targets: Optional[dict[str, Target]] = None
         self.owner = _process
         self.lock = threading.Lock()
 
     def close(self) -> None:
         """Marks the request as complete."""
         self.closed = True
-        self.forget(self.execution, self.index)
-
-    def targets_of(self, tensors: Sequence[Tensor]) -> list[Optional[Target]]:
-        """Shared memory for these outputs; a caller that has cancelled may already use it for something else."""
-        if self.targets is None or self.cancelled:
-            return [None] * len(tensors)
-        return [self.targets.get(tensor.name()) for tensor in tensors]
+        self.origin.forget(self.execution)
 
     def send(self, response: Optional[InferenceResponse], final: bool, extra: Optional[dict[str, Any]] = None) -> None:
         """Sends one RESPONSE frame; the caller holds the lock and has checked the state."""
-        header: dict[str, Any] = {"x": self.execution, "q": self.index, "final": 1 if final else 0}
-        pieces: list[Any] = []
-        length = 0
+        text = f'{{"x":{self.execution},"q":{self.index},"final":{1 if final else 0}'
+        tensors = TensorWriter()
         if response is not None:
-            fields, pieces, length = response_parts(response, self.requested, self.targets_of)
-            header.update(fields)
+            text += f",{response_fields(response, self, tensors)}"
         if extra:
-            header.update(extra)
-        self.data.send(Kind.RESPONSE, header, pieces, length)
+            text += f",{encode(extra)[1:-1]}"
+        self.origin.data.send(RESPONSE, text + "}", tensors.pieces, tensors.length)
 
     def lose(self) -> None:
         """Ends a request that nothing can answer any more, because its sender was dropped unclosed."""
@@ -126,7 +102,7 @@ class RequestState:
             extra: dict[str, Any] = {"lost": 1}
             if self.failure is not None:
                 extra.update(e=self.failure, k=int(ErrorCode.INTERNAL))
-            elif not self.decoupled and self.sent == 0:
+            elif not self.origin.decoupled and self.sent == 0:
                 extra = {"e": _NEVER_ANSWERED, "k": int(ErrorCode.INTERNAL)}
             self.send(None, True, extra)
 
@@ -168,7 +144,7 @@ class InferenceResponseSender:
                 raise TritonModelException(
                     "Inference Response object must be provided when the response flags is set to zero."
                 )
-            if not state.decoupled:
+            if not state.origin.decoupled:
                 if response is not None and state.sent > 0:
                     raise TritonModelException(_ONLY_ONE)
                 if response is None and state.sent == 0:
@@ -190,7 +166,7 @@ class InferenceResponseSender:
         state = getattr(self, "_state", None)
         if state is not None and not state.closed and state.owner == os.getpid():
             # A finalizer may run anywhere, so another thread sends.
-            state.cleanup.add(state.lose)
+            state.origin.cleanup.add(state.lose)
 
 
 def take_sender(state: Optional[RequestState]) -> InferenceResponseSender:

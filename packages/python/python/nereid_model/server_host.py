@@ -9,9 +9,9 @@ from collections import deque
 from typing import Any, Callable, Optional, Sequence
 
 from .errors import ErrorCode, TritonModelException, cut
-from .frames import Frame, FrameSocket, Kind
+from .frames import Frame, FrameSocket, Header, Kind, encode
 from .host import Host, OnReply
-from .tensor import Tensor, read_tensors, wire_parts
+from .tensor import Tensor, TensorWriter, read_tensors
 
 # Receives each reply frame of a number and returns whether it was the last.
 OnFrame = Callable[[Frame], bool]
@@ -22,7 +22,7 @@ class _Call:
 
     __slots__ = ("body_bytes", "header", "number", "pieces", "receive")
 
-    def __init__(self, number: int, header: dict[str, Any], pieces: list[Any], count: int, receive: OnFrame) -> None:
+    def __init__(self, number: int, header: str, pieces: list[Any], count: int, receive: OnFrame) -> None:
         self.number = number
         self.header = header
         self.pieces = pieces
@@ -76,17 +76,18 @@ class ServerHost(Host):
 
     def call(self, header: dict[str, Any], tensors: Sequence[Tensor], on_reply: OnReply) -> Callable[[], None]:
         number = next(self._numbers)
-        items, pieces, count = wire_parts(tensors)
+        writer = TensorWriter()
+        text = f'{encode({**header, "n": number})[:-1]},"i":[{writer.add(tensors)}]}}'
 
         def receive(frame: Frame) -> bool:
             final = bool(frame.header.get("final", 1))
             if frame.lost_body:
                 on_reply(error_header(no_memory(frame.lost_body), ErrorCode.INTERNAL, final), [])
             else:
-                on_reply(frame.header, read_tensors(frame.header.get("o") or (), frame.body)[0])
+                on_reply(frame.header, read_tensors(frame.header.get("o") or (), frame.body))
             return final
 
-        call = _Call(number, {**header, "n": number, "i": items}, pieces, count, receive)
+        call = _Call(number, text, writer.pieces, writer.length, receive)
         with self._lock:
             waits = self._calls >= self._calls_at_once
             if waits:
@@ -132,7 +133,8 @@ class ServerHost(Host):
             if waits:
                 self._waiting.remove(call)
         if waits:
-            call.receive(Frame(Kind.REPLY, error_header("The call was cancelled.", ErrorCode.CANCELLED, True), None))
+            header = error_header("The call was cancelled.", ErrorCode.CANCELLED, True)
+            call.receive(Frame(Kind.REPLY, Header(header), None))
         elif call.number in self._pending:
             self.control.send(Kind.CANCEL_CALL, {"n": call.number})
 

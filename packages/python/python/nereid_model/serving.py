@@ -12,16 +12,16 @@ from .cleanup import Cleanup
 from .errors import ErrorCode, RequestError, WrongReturn, cut, describe_failure
 from .event_loop import EventLoop
 from .flags import REQUEST_RELEASE_RESCHEDULE
-from .frames import Frame, FrameSocket, Kind, ProtocolError
+from .frames import EXECUTE, RETURNED, Frame, FrameSocket, Kind, ProtocolError, encode
 from .host import Host
 from .logger import LogLevel
 from .mapped import Target, read_targets
 from .open_requests import OpenRequests
 from .request import InferenceRequest
-from .response import InferenceResponse
-from .sender import RequestState, check_returned, never_answered
+from .response import InferenceResponse, response_fields
+from .sender import Origin, RequestState, check_returned, never_answered
 from .start import Start
-from .tensor import Tensor, read_tensors, wire_parts
+from .tensor import TensorPlan, TensorWriter, plan_tensors, view_tensors
 
 
 class Executor(Protocol):
@@ -41,6 +41,7 @@ class Serving:
         self.buffers = buffers
         self.cleanup = cleanup
         self.open = OpenRequests()
+        self.origin = Origin(data, cleanup, start.decoupled, self.open.forget)
         self.loop = EventLoop()
         self._reading = threading.Lock()
         self._turns = threading.Semaphore(start.concurrency)
@@ -61,23 +62,19 @@ class Serving:
             frame = self.data.receive()
         if frame is None:
             return False
-        if frame.kind != Kind.EXECUTE:
+        if frame.kind != EXECUTE:
             if frame.kind == Kind.LOG_LEVEL:
                 self.host.set_log_levels(frame.header)
                 return True
             raise ProtocolError(f"unexpected frame of kind {frame.kind} on the data socket")
-        if not isinstance(frame.header.get("x"), int):
+        if not isinstance(frame.number, int):
             raise ProtocolError("EXECUTE has no number")
         if frame.lost_body:
             text = f"The requests of {frame.lost_body} bytes do not fit into the memory of the model's process."
-            self.data.send(Kind.RETURNED, {"x": frame.header["x"], "e": text, "k": int(ErrorCode.UNAVAILABLE)})
+            self.data.send(RETURNED, {"x": frame.number, "e": text, "k": int(ErrorCode.UNAVAILABLE)})
         else:
             executor.execute(self, frame)
         return True
-
-    def read_tensors(self, items: Any, frame: Frame, start: int = 0) -> tuple[list[Tensor], int]:
-        """Tensors of a frame from byte `start` of its body, and where they end."""
-        return read_tensors(items, frame.body, start)
 
     def submit(self, awaitable: Any, on_end: Callable[[Future[Any]], None]) -> None:
         """Runs an awaitable on the event loop; `on_end` gets its future."""
@@ -104,12 +101,16 @@ class Serving:
         header: dict[str, Any] = {"x": execution, "e": describe_failure(error)}
         if isinstance(error, RequestError):
             header.update(e=cut(str(error)), k=int(error.code))
-        self.data.send(Kind.RETURNED, header)
+        self.data.send(RETURNED, header)
 
     def log_exception(self, error: BaseException, file: str) -> None:
         """Writes an exception with its traceback to the log."""
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip()
         self.host.log(int(LogLevel.ERROR), text, file, 0)
+
+
+# A request as its header describes it: fields, wanted outputs, inputs, and shared memory for outputs.
+RequestPlan = tuple[dict[str, Any], Optional[frozenset[str]], list[TensorPlan], Optional[dict[str, Target]]]
 
 
 class TritonExecutor:
@@ -122,7 +123,7 @@ class TritonExecutor:
         self._all_outputs = frozenset(self._outputs) if self._outputs else None
 
     def execute(self, serving: Serving, frame: Frame) -> None:
-        execution = frame.header["x"]
+        execution = frame.number
         try:
             requests, states = self._read(serving, frame)
         except RequestError as error:
@@ -133,7 +134,7 @@ class TritonExecutor:
             if self._execute is None:
                 raise WrongReturn(f"Python model {self._start.file} does not implement `execute` method.")
             result = self._execute(requests)
-            if hasattr(result, "__await__"):
+            if type(result) is not list and hasattr(result, "__await__"):
                 if self._start.decoupled:
                     serving.submit(result, lambda future: self._end_decoupled(serving, states, future))
                     result = None
@@ -150,37 +151,45 @@ class TritonExecutor:
             self._fail(serving, execution, states, error)
 
     def _read(self, serving: Serving, frame: Frame) -> tuple[list[InferenceRequest], list[RequestState]]:
-        execution = frame.header["x"]
-        items = frame.header.get("r")
-        if not isinstance(items, list):
-            raise ProtocolError("EXECUTE has no requests")
+        if frame.header.plan is None:
+            frame.header.plan = self._plan(frame.header)
+        execution, body = frame.number, frame.body
         requests: list[InferenceRequest] = []
         states: list[RequestState] = []
-        decoupled = self._start.decoupled
-        end = 0
-        for index, item in enumerate(items):
-            try:
-                names = item.get("o")
-                requested = self._all_outputs if names is None else frozenset(names)
-                inputs, end = serving.read_tensors(item.get("i") or (), frame, end)
-            except (AttributeError, TypeError) as error:
-                raise ProtocolError(f"a request in EXECUTE is wrong: {error}") from None
-            state = RequestState(
-                serving.data, serving.cleanup, execution, index, decoupled, requested, serving.open.forget
-            )
-            if "m" in item:
-                state.targets = read_targets(item["m"])
+        for index, (item, requested, tensors, targets) in enumerate(frame.header.plan):
+            inputs = view_tensors(tensors, body)
+            state = RequestState(serving.origin, execution, index, requested)
+            if targets is not None:
+                state.targets = targets
             states.append(state)
             requests.append(InferenceRequest._received(item, inputs, state, self._outputs))
-        serving.open.add(states)
-        if decoupled:
+        serving.open.add(execution, states)
+        if self._start.decoupled:
             # The sender exists from the start: when it goes unclosed, with the request or later, the request ends.
             serving.cleanup.start()
             for request in requests:
                 request.get_response_sender()
         return requests, states
 
+    def _plan(self, header: dict[str, Any]) -> list[RequestPlan]:
+        items = header.get("r")
+        if not isinstance(items, list):
+            raise ProtocolError("EXECUTE has no requests")
+        plans: list[RequestPlan] = []
+        end = 0
+        for item in items:
+            try:
+                names = item.get("o")
+                requested = self._all_outputs if names is None else frozenset(names)
+                tensors, end = plan_tensors(item.get("i") or (), end)
+                targets = read_targets(item["m"]) if "m" in item else None
+            except (AttributeError, TypeError) as error:
+                raise ProtocolError(f"a request in EXECUTE is wrong: {error}") from None
+            plans.append((item, requested, tensors, targets))
+        return plans
+
     def _return(self, serving: Serving, execution: int, states: list[RequestState], result: Any) -> None:
+        tensors = TensorWriter()
         if self._start.decoupled:
             if result is not None:
                 raise WrongReturn(
@@ -188,16 +197,19 @@ class TritonExecutor:
                     "must return None."
                 )
             outcomes = [_unreturned(state) for state in states]
-            pieces: list[Any] = []
-            length = 0
         else:
-            outcomes, pieces, length = _outcomes(result, states)
-            if any("w" in outcome for outcome in outcomes):
+            outcomes = _outcomes(result, states, tensors)
+            if _WAITS in outcomes:
                 serving.cleanup.start()
         for state, outcome in zip(states, outcomes):
-            if "w" not in outcome and not state.closed:
-                state.close()
-        serving.data.send(Kind.RETURNED, {"x": execution, "r": outcomes}, pieces, length)
+            if outcome is not _WAITS:
+                state.closed = True
+        if _WAITS in outcomes:
+            serving.open.forget(execution)
+        else:
+            serving.open.end(execution)
+        text = f'{{"x":{execution},"r":[{",".join(outcomes)}]}}'
+        serving.data.send(RETURNED, text, tensors.pieces, tensors.length)
 
     def _fail(self, serving: Serving, execution: int, states: list[RequestState], error: BaseException) -> None:
         for state in states:
@@ -225,19 +237,23 @@ class TritonExecutor:
             error.__traceback__ = None
 
 
-def _unreturned(state: RequestState) -> dict[str, Any]:
-    """Outcome of a request for which execute returned no response."""
+# Outcome of a request whose sender goes on.
+_WAITS = '{"w":1}'
+
+
+def _unreturned(state: RequestState) -> str:
+    """Outcome, as JSON, of a request for which execute returned no response."""
     if state.release_flags == REQUEST_RELEASE_RESCHEDULE:
-        return {"re": 1}
+        return '{"re":1}'
     if state.closed:
-        return {"d": 1}
+        return '{"d":1}'
     if state.taken:
-        return {"w": 1}
-    return never_answered()
+        return _WAITS
+    return encode(never_answered())
 
 
-def _outcomes(result: Any, states: list[RequestState]) -> tuple[list[dict[str, Any]], list[Any], int]:
-    """Outcomes of an execution in default mode, with the tensors of all responses as one body."""
+def _outcomes(result: Any, states: list[RequestState], tensors: TensorWriter) -> list[str]:
+    """Outcomes of an execution in default mode, as JSON; `tensors` gets those of all responses."""
     if result is None:
         result = [None] * len(states)
     if not isinstance(result, list):
@@ -247,39 +263,35 @@ def _outcomes(result: Any, states: list[RequestState]) -> tuple[list[dict[str, A
             "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
             f"InferenceRequest(s) size is:{len(states)}, and InferenceResponse(s) size is:{len(result)}\n"
         )
-    outcomes: list[dict[str, Any]] = []
-    tensors: list[Tensor] = []
-    targets: list[Optional[Target]] = []
-    counts: list[int] = []
+    # All of them, before an output is written into shared memory.
     for response, state in zip(result, states):
-        counts.append(0)
+        if type(response) is not InferenceResponse or state.taken or state.release_flags:
+            _check_returned(response, state)
+    outcomes: list[str] = []
+    for response, state in zip(result, states):
         if response is None:
             outcomes.append(_unreturned(state))
-            continue
-        if state.release_flags == REQUEST_RELEASE_RESCHEDULE:
-            raise WrongReturn(
-                "Expected a None object in the execute function return list for reschduled request, found type "
-                f"'{type(response)}'."
-            )
-        if not isinstance(response, InferenceResponse):
-            raise WrongReturn(
-                "Expected an 'InferenceResponse' object in the execute function return list, found type "
-                f"'{type(response)}'."
-            )
-        if state.taken:
-            check_returned(state)
-        outcome, wanted = response._outcome(state.requested)
-        outcomes.append(outcome)
-        counts[-1] = len(wanted)
-        tensors += wanted
-        targets += state.targets_of(wanted)
-    items, pieces, length = wire_parts(tensors, targets)
-    at = 0
-    for outcome, response, count in zip(outcomes, result, counts):
-        if response is not None and "e" not in outcome:
-            outcome["o"] = items[at : at + count]
-            at += count
-    return outcomes, pieces, length
+        else:
+            outcomes.append(f"{{{response_fields(response, state, tensors)}}}")
+    return outcomes
+
+
+def _check_returned(response: Any, state: RequestState) -> None:
+    """Raises unless the element of the list that execute returned may answer its request."""
+    if response is None:
+        return
+    if state.release_flags == REQUEST_RELEASE_RESCHEDULE:
+        raise WrongReturn(
+            "Expected a None object in the execute function return list for reschduled request, found type "
+            f"'{type(response)}'."
+        )
+    if not isinstance(response, InferenceResponse):
+        raise WrongReturn(
+            "Expected an 'InferenceResponse' object in the execute function return list, found type "
+            f"'{type(response)}'."
+        )
+    if state.taken:
+        check_returned(state)
 
 
 def optional_method(model: Any, name: str) -> Optional[Callable[..., Any]]:

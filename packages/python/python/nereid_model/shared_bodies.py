@@ -16,13 +16,12 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
-from .frames import RELEASED_MASK, ProtocolError
+from .frames import LEAST_SHARED, RELEASED_MASK, ProtocolError
 from .ring import Ring
 
 # Of each half.
 CAPACITY = 16 * 1024 * 1024
-# Outside of these, the socket is as fast or faster: with more bytes, both sides copy at the same time.
-_LEAST = 32 * 1024
+# With more bytes, the socket is as fast or faster: both sides copy at the same time.
 _MOST = CAPACITY // 8
 
 
@@ -112,7 +111,7 @@ class SharedBodies:
 
     def write(self, pieces: Sequence[Any], count: int) -> Optional[int]:
         """Offset of a written body; None if it must travel over the socket. Only the sender of a frame may call it."""
-        if not self._writes or not _LEAST <= count <= _MOST:
+        if not self._writes or not LEAST_SHARED <= count <= _MOST:
             return None
         self._take_back()
         parts = [np.frombuffer(piece, np.uint8) for piece in pieces]

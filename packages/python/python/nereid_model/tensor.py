@@ -7,7 +7,7 @@ passed on to another model is neither decoded nor encoded again.
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Optional, Sequence
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .byte_strings import decode_byte_strings, encode_byte_strings
 from .datatypes import STORAGE, DataType, datatype_of
 from .dlpack import export_capsule, import_tensor
 from .errors import TritonModelException, expect
-from .frames import ALIGNMENT, PADDING, ProtocolError
+from .frames import ALIGNMENT, PADDING, ProtocolError, encode
 from .mapped import Place, Target
 
 _BF16_TO_NUMPY = (
@@ -37,13 +37,16 @@ class Tensor:
     _encoded: Any
 
     def __init__(self, name: str, array: np.ndarray) -> None:
-        expect("name", name, str)
-        expect("array", array, np.ndarray)
+        if type(name) is not str or type(array) is not np.ndarray:
+            expect("name", name, str)
+            expect("array", array, np.ndarray)
         if not name:
             raise TritonModelException("Tensor name cannot be an empty string.")
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
-        datatype = datatype_of(array.dtype)
+        dtype = array.dtype
+        if not dtype.isnative:
+            array = array.astype(dtype.newbyteorder("="))
+            dtype = array.dtype
+        datatype = datatype_of(dtype)
         if datatype is None:
             raise TritonModelException("NumPy dtype is not supported.")
         if not array.flags.c_contiguous:
@@ -134,64 +137,134 @@ class Tensor:
         return encode_byte_strings(self._array)
 
 
-def wire_parts(
-    tensors: Sequence[Tensor], targets: Optional[Sequence[Optional[Target]]] = None
-) -> tuple[list[dict[str, Any]], list[Any], int]:
-    """Header items, pieces of the body with their padding, and the length of the body.
-
-    `targets` is shared memory for the tensors, by their positions. BYTES go to the server, which checks the elements.
-    """
-    items: list[dict[str, Any]] = []
-    pieces: list[Any] = []
-    length = 0
-    for position, tensor in enumerate(tensors):
-        memory = tensor._memory()
-        count = memory.nbytes if isinstance(memory, (np.ndarray, memoryview)) else len(memory)
-        item = {"n": tensor._name, "t": tensor._datatype, "s": tensor._shape, "b": count}
-        items.append(item)
-        target = targets[position] if targets is not None else None
-        if target is not None and tensor._datatype != "BYTES" and target.take(memory, count):
-            item["m"] = 1
-        elif count:
-            padding = -length % ALIGNMENT
-            if padding:
-                pieces.append(PADDING[padding])
-            pieces.append(memory)
-            length += padding + count
-    return items, pieces, length
+_new = Tensor.__new__
 
 
-def read_tensors(
-    items: Any, body: Any, start: int = 0
-) -> tuple[list[Tensor], int]:
-    """Tensors of a header as views of the body, from byte `start` of it, and where the last one ends.
+class TensorWriter:
+    """Tensors of the body of a frame: its pieces with their padding, and their length."""
+
+    __slots__ = ("length", "pieces")
+
+    def __init__(self) -> None:
+        self.pieces: list[Any] = []
+        self.length = 0
+
+    def add(
+        self,
+        tensors: Sequence[Tensor],
+        requested: Optional[frozenset[str]] = None,
+        targets: Optional[Mapping[str, Target]] = None,
+    ) -> str:
+        """Adds the requested tensors, or all, and returns their descriptions as JSON, with commas between them.
+
+        `targets` is shared memory for some of them, by their names. BYTES go to the server, which checks the elements.
+        """
+        texts: list[str] = []
+        for tensor in tensors:
+            name, datatype = tensor._name, tensor._datatype
+            if requested is not None and name not in requested:
+                continue
+            memory = tensor._memory()
+            count = memory.nbytes if isinstance(memory, (np.ndarray, memoryview)) else len(memory)
+            key = (name, datatype, tensor._shape, count)
+            text = _descriptions.get(key) or _describe(key)
+            if targets is not None and datatype != "BYTES":
+                target = targets.get(name)
+                if target is not None and target.take(memory, count):
+                    texts.append(f'{text[:-1]},"m":1}}')
+                    continue
+            texts.append(text)
+            if count:
+                padding = -self.length % ALIGNMENT
+                if padding:
+                    self.pieces.append(PADDING[padding])
+                self.pieces.append(memory)
+                self.length += padding + count
+        return texts[0] if len(texts) == 1 else ",".join(texts)
+
+
+# Descriptions are often the same again.
+_KNOWN = 256
+_KNOWN_NAME = 256
+_descriptions: dict[tuple[str, str, tuple[int, ...], int], str] = {}
+
+
+def _describe(key: tuple[str, str, tuple[int, ...], int]) -> str:
+    name, datatype, shape, count = key
+    text = encode({"n": name, "t": datatype, "s": shape, "b": count})
+    if len(_descriptions) >= _KNOWN:
+        _descriptions.clear()
+    if len(name) <= _KNOWN_NAME:
+        _descriptions[key] = text
+    return text
+
+
+class TensorPlan(NamedTuple):
+    """A received tensor, as its description in a header says."""
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+    # None for BYTES.
+    dtype: Optional[np.dtype]
+    count: int
+    # In the body, or in the memory of a client.
+    offset: int
+    place: Optional[Place]
+
+
+def plan_tensors(items: Any, start: int = 0) -> tuple[list[TensorPlan], int]:
+    """Reads descriptions of tensors from byte `start` of a body on, and returns where the last one ends."""
+    plans: list[TensorPlan] = []
+    offset = start
+    try:
+        for item in items:
+            name, datatype, shape, count = item["n"], item["t"], tuple(item["s"]), item["b"]
+            if count < 0:
+                raise ProtocolError(f"tensor '{name}' has {count} bytes")
+            dtype = None if datatype == "BYTES" else STORAGE[datatype]
+            if dtype is not None and prod(shape) * dtype.itemsize != count:
+                raise ProtocolError(f"tensor '{name}' of {datatype} {list(shape)} cannot have {count} bytes")
+            place = item.get("m")
+            if place is not None:
+                plans.append(TensorPlan(name, datatype, shape, dtype, count, 0, Place(*place)))
+                continue
+            offset += -offset % ALIGNMENT if count else 0
+            plans.append(TensorPlan(name, datatype, shape, dtype, count, offset, None))
+            offset += count
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ProtocolError(f"a tensor in a header is wrong: {type(error).__name__}: {error}") from None
+    return plans, offset
+
+
+def view_tensors(plans: Sequence[TensorPlan], body: Any) -> list[Tensor]:
+    """Tensors as views of the body.
 
     Raises RequestError if shared memory of a client cannot be mapped.
     """
     tensors: list[Tensor] = []
-    offset = start
     size = 0 if body is None else len(body)
     try:
-        for item in items:
-            name, datatype, shape, count = item["n"], item["t"], tuple(item["s"]), item["b"]
-            place = item.get("m")
-            if place is not None:
-                memory, at = Place(*place).map(count), 0
-            else:
-                offset += -offset % ALIGNMENT if count else 0
-                if count < 0 or offset + count > size:
-                    raise ProtocolError(f"tensor '{name}' ends at byte {offset + count} of a body of {size} bytes")
-                memory, at = body, offset
-                offset += count
-            if datatype == "BYTES":
+        for name, datatype, shape, dtype, count, at, place in plans:
+            memory = body if place is None else place.map(count)
+            if place is None and at + count > size:
+                raise ProtocolError(f"tensor '{name}' ends at byte {at + count} of a body of {size} bytes")
+            if dtype is None:
                 encoded = memoryview(memory)[at : at + count] if count else b""
                 tensors.append(Tensor._of(name, datatype, shape, None, encoded))
-                continue
-            dtype = STORAGE[datatype]
-            if prod(shape) * dtype.itemsize != count:
-                raise ProtocolError(f"tensor '{name}' of {datatype} {list(shape)} cannot have {count} bytes")
-            array: np.ndarray = np.ndarray(shape, dtype, memory, at) if count else np.empty(shape, dtype)
-            tensors.append(Tensor._of(name, datatype, shape, array))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            else:
+                tensor = _new(Tensor)
+                tensor._name = name
+                tensor._datatype = datatype
+                tensor._shape = shape
+                tensor._array = np.ndarray(shape, dtype, memory, at) if count else np.empty(shape, dtype)
+                tensor._encoded = None
+                tensors.append(tensor)
+    except (TypeError, ValueError) as error:
         raise ProtocolError(f"a tensor in a header is wrong: {type(error).__name__}: {error}") from None
-    return tensors, offset
+    return tensors
+
+
+def read_tensors(items: Any, body: Any) -> list[Tensor]:
+    """Tensors of a header as views of the body."""
+    return view_tensors(plan_tensors(items)[0], body)

@@ -2,6 +2,7 @@
 
 import gc
 import importlib.util
+import json
 import unittest
 import weakref
 
@@ -10,7 +11,7 @@ import numpy as np
 
 import triton_python_backend_utils as pb
 from nereid_model import dlpack
-from nereid_model.tensor import Tensor, read_tensors, wire_parts
+from nereid_model.tensor import Tensor, TensorWriter, read_tensors
 
 try:
     import torch
@@ -112,13 +113,14 @@ class DLPack(unittest.TestCase):
 
     def test_bf16_travels_as_its_bits_and_only_by_dlpack(self):
         items, body = fake_server.pack({"A": ("BF16", [2], b"\x80\x3f\x00\x40")})
-        tensor = read_tensors(items, bytearray(body))[0][0]
+        tensor = read_tensors(items, bytearray(body))[0]
         with self.assertRaisesRegex(pb.TritonModelException, "Tensor dtype is BF16 and cannot be converted to NumPy."):
             tensor.as_numpy()
         back = pb.Tensor.from_dlpack("B", tensor)
         self.assertEqual((back.triton_dtype(), back.shape()), (14, [2]))
-        parts, pieces, length = wire_parts([back])
-        self.assertEqual((parts[0]["t"], length, bytes(pieces[0])), ("BF16", 4, b"\x80\x3f\x00\x40"))
+        writer = TensorWriter()
+        self.assertEqual(json.loads(writer.add([back]))["t"], "BF16")
+        self.assertEqual((writer.length, bytes(writer.pieces[0])), (4, b"\x80\x3f\x00\x40"))
 
     @unittest.skipIf(torch is None, "torch is not installed")
     def test_torch_reads_and_writes_every_tensor(self):

@@ -1,8 +1,10 @@
 """Frames and receive buffers: every cut and every split of a stream, and the return of buffers."""
 
 import gc
+import json
 import random
 import socket
+import struct
 import threading
 import unittest
 
@@ -11,7 +13,7 @@ import numpy as np
 
 from nereid_model.buffers import Buffers
 from nereid_model.frames import FrameSocket, Kind, ProtocolError
-from nereid_model.tensor import Tensor, read_tensors, wire_parts
+from nereid_model.tensor import Tensor, TensorWriter, read_tensors
 
 
 def pair(buffers=None):
@@ -85,27 +87,59 @@ class Frames(unittest.TestCase):
 
     def test_damaged_tensor_headers_never_do_more_than_raise(self):
         chance = random.Random(13)
-        items, pieces, length = wire_parts([Tensor("A", np.arange(4)), Tensor("B", np.array([b"x"]))])
+        writer = TensorWriter()
+        items = json.loads(f'[{writer.add([Tensor("A", np.arange(4)), Tensor("B", np.array([b"x"]))])}]')
         values = [None, -1, 0, 10**30, "x", [], [-1, -8], {}, 1.5, True, [2, 2], [10**20], "BYTES", "FP32"]
         for _ in range(2000):
             damaged = [dict(item, s=list(item["s"])) for item in items]
             damaged[chance.randrange(2)][chance.choice("ntsbm")] = chance.choice(values)
             try:
-                read_tensors(chance.choice([damaged, damaged[0], damaged[::-1]]), bytearray(length))
+                read_tensors(chance.choice([damaged, damaged[0], damaged[::-1]]), bytearray(writer.length))
             except ProtocolError:
                 pass
+
+    def test_executions_with_the_same_fields_share_them(self):
+        ours, theirs = socket.socketpair()
+        frames = FrameSocket(theirs, executes=True)
+
+        def receive(text):
+            ours.sendall(struct.pack("<IIQ", len(text), 1, 0) + text)
+            return frames.receive()
+
+        first, second = receive(b'{"x":7,"r":[{"i":[]}]}'), receive(b'{"x":123456,"r":[{"i":[]}]}')
+        self.assertEqual((first.number, second.number, second.header), (7, 123456, {"r": [{"i": []}]}))
+        self.assertIs(first.header, second.header)
+        other = receive(b'{"x":8,"r":[{"i":[],"id":"a"}]}')
+        self.assertEqual((other.number, other.header), (8, {"r": [{"i": [], "id": "a"}]}))
+        # Fields of another order, a long text and one among many are parsed again.
+        self.assertEqual(receive(b'{"r":[],"x":9}')[1:5:3], ({"r": []}, 9))
+        for text in (b'{"x":%d,"r":[{"id":"' + b"a" * 3000 + b'"}]}', b'{"x":%d,"r":[{"i":[]}]}'):
+            header = receive(text % 1).header
+            for number in range(200):
+                receive(b'{"x":1,"r":[{"id":"%d"}]}' % number)
+            again = receive(text % 2)
+            self.assertEqual((again.number, again.header), (2, header))
+            self.assertIsNot(again.header, header)
+        for text in (b'{"x":"1","r":[{"i":[]}]}', b'{"x":1.5,"r":[{"i":[]}]}', b'{"x":,"r":[{"i":[]}]}', b'{"x":1'):
+            try:
+                self.assertNotIsInstance(receive(text).number, int)
+            except ProtocolError:
+                pass
+        ours.close()
+        frames.close()
 
     def test_large_frames_with_many_pieces_arrive_whole(self):
         ours, frames = pair()
         tensors = [Tensor(f"T{i}", np.full(i + 1, i % 251, np.uint8)) for i in range(1500)]
         tensors.append(Tensor("L", np.arange(1_000_000)))
-        items, pieces, length = wire_parts(tensors)
-        thread = threading.Thread(target=frames.send, args=(Kind.RETURNED, {"o": items}, pieces, length))
+        writer = TensorWriter()
+        text = f'{{"o":[{writer.add(tensors)}]}}'
+        thread = threading.Thread(target=frames.send, args=(Kind.RETURNED, text, writer.pieces, writer.length))
         thread.start()
         kind, header, body = fake_server.receive(ours)
         thread.join()
         got, end = fake_server.unpack(header["o"], body)
-        self.assertEqual((kind, end), (2, length))
+        self.assertEqual((kind, end), (2, writer.length))
         for tensor in tensors:
             np.testing.assert_array_equal(got[tensor.name()], tensor.as_numpy())
         ours.close()
@@ -181,7 +215,7 @@ class ReceiveBuffers(unittest.TestCase):
         sender = fake_server.in_thread(ours.sendall, fake_server.frame(1, {"i": items}, body))
         frame = frames.receive()
         sender.join()
-        tensors, _ = read_tensors(frame.header["i"], frame.body)
+        tensors = read_tensors(frame.header["i"], frame.body)
         view = tensors[0].as_numpy()
         self.assertTrue(np.shares_memory(view, frame.body))
         self.assertEqual(view.ctypes.data, frame.body.ctypes.data)

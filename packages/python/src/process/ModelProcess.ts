@@ -12,6 +12,7 @@ import type { Supervised } from "@nereid/core/internal/instance/Supervisor"
 import type { Request } from "@nereid/core/internal/request/Request"
 import type { PythonLoadError } from "./PythonLoadError.ts"
 import * as ExecuteMessage from "../wire/ExecuteMessage.ts"
+import { ExecutionHeaderReader } from "../wire/ExecutionHeader.ts"
 import * as FrameKind from "../wire/FrameKind.ts"
 import type { Frame } from "../wire/FrameReader.ts"
 import * as Header from "../wire/Header.ts"
@@ -62,6 +63,7 @@ export class ModelProcess implements Supervised {
   readonly #calls: ControlCalls
   readonly #run: Run
   readonly #encode: ExecuteMessage.Encoder
+  readonly #headers = new ExecutionHeaderReader()
   readonly #check: OutputCheck.OutputCheck
   readonly #readyCheck: ReadyCheck.ReadyCheck | undefined
   readonly #stacks: Stacks
@@ -206,13 +208,12 @@ export class ModelProcess implements Supervised {
   }
 
   #receiveData({ kind, header: text, body, release }: Frame): void {
-    const header = Header.parse(text)
-    const number = Header.integer(header, "x") ?? 0
+    const { execution: number, fields } = this.#headers.read(text)
     const running = this.#executions.get(number)
     // The late responses of requests that have failed.
     if (running === undefined) return
-    if (kind === FrameKind.RETURNED) running.execution.returned(header, body, release)
-    else if (kind === FrameKind.RESPONSE) running.execution.responded(header, body)
+    if (kind === FrameKind.RETURNED) running.execution.returned(fields, body, release)
+    else if (kind === FrameKind.RESPONSE) running.execution.responded(fields, body)
     else throw new Error(`a frame of kind ${kind} came on the data socket`)
     if (!running.execution.isOver) return
     running.execution.release()

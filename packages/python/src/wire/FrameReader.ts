@@ -64,6 +64,7 @@ export class FrameReader {
   /** Memory for the next bytes of the socket; never empty. */
   get space(): Uint8Array {
     if (this.#body !== undefined) return this.#body.memory.bytes.subarray(this.#body.filled)
+    if (this.#used === 0 && !this.#expectsLarge) return this.#staging
     return this.#staging.subarray(this.#used, this.#expectsLarge ? this.#used + firstRead : undefined)
   }
 

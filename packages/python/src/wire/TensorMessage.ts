@@ -68,10 +68,11 @@ export class TensorReader {
     if (name === undefined || datatype === undefined || length === undefined || length < 0 || !isShape(shape)) {
       throw new Error(`a frame has a wrong description of a tensor: ${JSON.stringify(given).slice(0, 200)}`)
     }
-    if (given["m"] === undefined) return { name, tensor: new TypedTensor(datatype, shape, this.bytes(length)) }
+    // A copy of the shape, because frames of the same text share their fields.
+    if (given["m"] === undefined) return { name, tensor: new TypedTensor(datatype, [...shape], this.bytes(length)) }
     const target = targets?.get(name)
     if (target === undefined || length > target.length) throw new Error(`tensor '${name}' has no shared memory`)
-    return { name, tensor: SharedTensor.make(datatype, shape, { ...target, length }) }
+    return { name, tensor: SharedTensor.make(datatype, [...shape], { ...target, length }) }
   }
 }
 
