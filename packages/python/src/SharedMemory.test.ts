@@ -61,6 +61,14 @@ describe.skipIf(python === undefined)("the memory of large tensors", () => {
     }).pipe(Effect.provide(functionNamed("keep"))),
   )
 
+  it.live("keeps its bytes when a fork of the process changes its own", () =>
+    Effect.gen(function* () {
+      for (const length of [100, 100_000, 3_000_000]) {
+        assert.deepEqual(yield* call(length, 7), { length, values: [7] })
+      }
+    }).pipe(Effect.provide(functionNamed("fork"))),
+  )
+
   it.live.skipIf(!existsSync("/proc/self/fd"))("is open in the server until the process has ended", () =>
     Effect.gen(function* () {
       const before = descriptors()

@@ -93,6 +93,15 @@ def keep(x):
     return kept[0]
 
 
+def fork(x):
+    """Returns its input, which a fork has changed for itself."""
+    if os.fork() == 0:
+        x[:] = 0
+        os._exit(0 if not x.any() else 1)
+    assert os.wait()[1] == 0
+    return x
+
+
 async def same_later(x):
     await asyncio.sleep(0.001)
     return x

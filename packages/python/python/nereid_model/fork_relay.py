@@ -18,14 +18,22 @@ from .control import read_control
 from .errors import ErrorCode
 from .frames import Frame, FrameSocket, Kind, ProtocolError
 from .server_host import ServerHost, error_header, no_memory
+from .shared_bodies import SharedBodies
 
 
 class ForkRelay:
     """Connects forks of this process, and of its forks."""
 
-    def __init__(self, host: ServerHost, buffers: Buffers, in_fork: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        host: ServerHost,
+        buffers: Buffers,
+        in_fork: Callable[[], None],
+        shared: Optional[SharedBodies] = None,
+    ) -> None:
         self._host = host
         self._buffers = buffers
+        self._shared = shared
         # Closes and resets in a fork what belongs to the parent alone.
         self._in_fork = in_fork
         self._pairs = threading.local()
@@ -37,12 +45,14 @@ class ForkRelay:
         )
 
     def _before_fork(self) -> None:
+        self._pairs.bodies = [] if self._shared is None else self._shared.copy_lent()
         try:
             self._pairs.pair = socket.socketpair()
         except OSError:
             self._pairs.pair = None
 
     def _after_in_parent(self) -> None:
+        self._pairs.bodies = None
         pair = self._pairs.pair
         self._pairs.pair = None
         if pair is None:
@@ -53,6 +63,9 @@ class ForkRelay:
         threading.Thread(target=self._relay, args=(relay,), name="nereid-fork-relay", daemon=True).start()
 
     def _after_in_child(self) -> None:
+        if self._shared is not None:
+            self._shared.detach(self._pairs.bodies)
+        self._pairs.bodies = None
         pair = self._pairs.pair
         self._pairs.pair = None
         self._host.control.close()

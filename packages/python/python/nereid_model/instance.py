@@ -93,7 +93,7 @@ class Loading:
         if shared is not None:
             self.memory = shared.describe()
             self._handlers[Kind.SHARED] = lambda _, shared=shared: shared.opened()
-        ForkRelay(self._host, self._buffers, lambda: _reset_in_fork(serving)).install()
+        ForkRelay(self._host, self._buffers, lambda: _reset_in_fork(serving), shared).install()
         module = self._import()
         make = self._make_function if self._start.mode == "function" else self._make_model
         instances = [make(module, serving, number) for number in range(self._start.threads)]

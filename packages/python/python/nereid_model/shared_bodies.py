@@ -9,6 +9,7 @@ body without room travels over the socket.
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import weakref
@@ -58,7 +59,8 @@ class SharedBodies:
         self._released = 0
         # Numbers of released bodies of the server. Finalizers only add to it.
         self._done: set[int] = set()
-        self._lent: dict[int, Any] = {}
+        # Of each lent body, by its number: a weak reference, its offset and its length.
+        self._lent: dict[int, tuple[Any, int, int]] = {}
 
     @classmethod
     def make(cls) -> Optional[SharedBodies]:
@@ -106,8 +108,23 @@ class SharedBodies:
             self._lent.pop(number, None)
             self._done.add(number)
 
-        self._lent[number] = weakref.ref(body, release)
+        self._lent[number] = (weakref.ref(body, release), offset, count)
         return body
+
+    def copy_lent(self) -> list[tuple[int, bytes]]:
+        """Offsets and contents of the lent bodies, for a fork: others may come there once its parent releases them."""
+        return [
+            (offset, self._bytes[offset : offset + count].tobytes())
+            for reference, offset, count in list(self._lent.values())
+            if reference() is not None
+        ]
+
+    def detach(self, copies: list[tuple[int, bytes]]) -> None:
+        """Gives a fork memory of its own at the same address, with these bodies."""
+        self._writes = False
+        if _map_private(self._bytes.ctypes.data, self._bytes.nbytes):
+            for offset, content in copies:
+                self._bytes[offset : offset + len(content)] = np.frombuffer(content, np.uint8)
 
     def write(self, pieces: Sequence[Any], count: int) -> Optional[int]:
         """Offset of a written body; None if it must travel over the socket. Only the sender of a frame may call it."""
@@ -141,6 +158,18 @@ class SharedBodies:
             return False
         self._allocated = end
         return True
+
+
+_MAP_FIXED = 0x10
+
+
+def _map_private(address: int, count: int) -> bool:
+    """Replaces a mapping by empty private memory."""
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED
+    return libc.mmap(address, count, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0) == address
 
 
 def _seal(descriptor: int) -> None:

@@ -128,6 +128,31 @@ class Bodies(unittest.TestCase):
         sender.join()
         return offset
 
+    def test_a_fork_has_its_own_copy_of_the_lent_bodies(self):
+        os.pwrite(self.fd, b"abc" * 20_000, 640)
+        body = self.send(640, 60_000).body
+        ready, go = os.pipe(), os.pipe()
+        copies = self.shared.copy_lent()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                self.shared.detach(copies)
+                body[:3] = np.frombuffer(b"xyz", np.uint8)
+                os.write(ready[1], b".")
+                os.read(go[0], 1)
+                status = 0 if bytes(body) == b"xyz" + b"abc" * 19_999 else 2
+            finally:
+                os._exit(status)
+        os.read(ready[0], 1)
+        self.assertEqual(bytes(body), b"abc" * 20_000)
+        # The server uses the memory for the next body.
+        os.pwrite(self.fd, bytes(60_000), 640)
+        os.write(go[1], b".")
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        for end in (*ready, *go):
+            os.close(end)
+
     def test_without_memory_for_pages_bodies_travel_over_the_socket(self):
         self.shared.opened()
         with mock.patch("os.posix_fallocate", side_effect=OSError(28, "No space left on device")):
