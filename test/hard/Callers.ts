@@ -22,6 +22,37 @@ export const http = (port: number, path: string, body: string, agent?: Agent): P
     sent.on("error", reject).end(body)
   })
 
+/**
+ * A request with the only input, and for the only output, as binary data. The result has the output, or the text of an
+ * error.
+ */
+export const httpBinary = (
+  port: number,
+  model: string,
+  input: { readonly name: string; readonly datatype: string; readonly bytes: Uint8Array },
+  agent?: Agent,
+): Promise<{ readonly status: number; readonly output: Buffer }> => {
+  const { name, datatype, bytes } = input
+  const header = JSON.stringify({
+    inputs: [{ name, datatype, shape: [bytes.length], parameters: { binary_data_size: bytes.length } }],
+    parameters: { binary_data_output: true },
+  })
+  return new Promise((resolve, reject) => {
+    const headers = { "inference-header-content-length": header.length }
+    const sent = request({ port, path: `/v2/models/${model}/infer`, method: "POST", agent, headers }, (response) => {
+      const chunks: Array<Buffer> = []
+      const start = Number(response.headers["inference-header-content-length"] ?? 0)
+      response
+        .on("data", (chunk: Buffer) => chunks.push(chunk))
+        .on("end", () => resolve({ status: response.statusCode ?? 0, output: Buffer.concat(chunks).subarray(start) }))
+        .on("error", reject)
+    })
+    sent.on("error", reject)
+    sent.write(header)
+    sent.end(bytes)
+  })
+}
+
 /** The body of a request for so many bytes. */
 export const zeros = (count: number): string =>
   JSON.stringify({

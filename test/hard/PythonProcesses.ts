@@ -1,9 +1,9 @@
 /** Models in Python: processes that are killed, leak, outlive their server, or do what code must not do. */
-import { mkdirSync, rmSync } from "node:fs"
+import { mkdirSync, readdirSync, rmSync } from "node:fs"
 import { Agent } from "node:http"
 import { Random } from "../conformance/fuzz/Random.ts"
 import { type Attack, megabytes, repeated, sleep, until } from "./Attack.ts"
-import { type Answer, beside, http } from "./Callers.ts"
+import { type Answer, beside, http, httpBinary } from "./Callers.ts"
 import { setLimit } from "./Disks.ts"
 import * as GrpcCalls from "./GrpcCalls.ts"
 import * as PythonTarget from "./PythonTarget.ts"
@@ -20,8 +20,20 @@ const misbehave = ({ http: port }: Target, text: string): Promise<Answer> => {
   return http(port, "models/misbehaving/infer", JSON.stringify({ inputs }))
 }
 
+/** Whether the model returned as many bytes as it received, and the same; otherwise what it answered. */
+const callBlock = async ({ http: port }: Target, length: number, agent?: Agent) => {
+  const bytes = Buffer.alloc(length, length % 251)
+  const { status, output } = await httpBinary(port, "block", { name: "BLOCK", datatype: "UINT8", bytes }, agent)
+  if (status !== 200) return { isRight: false, text: output.toString() }
+  return { isRight: output.equals(bytes), text: `${output.length} of ${length} bytes, or others` }
+}
+
+/** Names of the server in the system's shared memory: the memory that it shares with processes has none. */
+const sharedNames = () => readdirSync("/dev/shm").filter((name) => name.includes("nereid"))
+
 /** Whether an error says that its process died, or that all processes are being restarted. */
-const tellsDeath = (text: string) => /Stub process 'counted_0_[01]' is not healthy\.|is not at ready state/.test(text)
+const tellsDeath = (text: string) =>
+  /Stub process '(counted_0_[01]|block_0_0)' is not healthy\.|is not at ready state/.test(text)
 
 interface Traffic {
   readonly answers: number
@@ -29,7 +41,7 @@ interface Traffic {
   readonly failures: number
 }
 
-/** Runs `work` while 16 callers, half of them over gRPC, send requests to the model in Python. */
+/** Runs `work` while 16 callers, half of them over gRPC, send requests to models in Python, some of them large. */
 const traffic = async (target: Target, work: () => Promise<unknown>): Promise<Traffic> => {
   const agent = new Agent({ keepAlive: true, maxSockets: 8 })
   const session = GrpcCalls.open(target.grpc)
@@ -48,6 +60,12 @@ const traffic = async (target: Target, work: () => Promise<unknown>): Promise<Tr
       count(status === 200 && text.includes(`"data":[${value}]`), text)
     }
   }
+  const withBlocks = async (_: unknown, caller: number) => {
+    for (let number = caller; !over.signal.aborted; number += 16) {
+      const { isRight, text } = await callBlock(target, 20_000 + (number % 50) * 10_000, agent)
+      count(isRight, text)
+    }
+  }
   const overGrpc = async (_: unknown, caller: number) => {
     while (!over.signal.aborted) {
       const { status, message } = await GrpcCalls.call(
@@ -57,7 +75,11 @@ const traffic = async (target: Target, work: () => Promise<unknown>): Promise<Tr
       count(status === "0", decodeURIComponent(message) || `gRPC status ${status}`)
     }
   }
-  const callers = [...Array.from({ length: 8 }, overHttp), ...Array.from({ length: 8 }, overGrpc)]
+  const callers = [
+    ...Array.from({ length: 4 }, overHttp),
+    ...Array.from({ length: 4 }, withBlocks),
+    ...Array.from({ length: 8 }, overGrpc),
+  ]
   try {
     await Promise.all([work(), ...callers].map((one) => one.finally(() => over.abort())))
   } finally {
@@ -67,12 +89,13 @@ const traffic = async (target: Target, work: () => Promise<unknown>): Promise<Tr
   return { answers, failures }
 }
 
-/** Waits until both processes of the model answer, and the one that misbehaves. */
+/** Waits until the processes of all models answer. */
 const works = async (target: Target) => {
-  await until("three processes", () => PythonTarget.processesOf(target).length === 3)
+  await until("four processes", () => PythonTarget.processesOf(target).length === 4)
   await until("answers", async () => {
     const answers = await Promise.all([1, 2, 3, 4].map((value) => callCounted(target, value)))
-    return answers.every(({ status }) => status === 200) && (await misbehave(target, "echo")).status === 200
+    const others = [(await misbehave(target, "echo")).status === 200, (await callBlock(target, 100_000)).isRight]
+    return answers.every(({ status }) => status === 200) && others.every(Boolean)
   })
 }
 
@@ -116,6 +139,7 @@ export const kills: Attack = {
     // A process that has just been started has a folder for its socket.
     await until("no file is left", () => PythonTarget.filesOf(target).length === 0)
     await until("the descriptors are closed", () => target.openFiles <= openFiles)
+    await until("nothing is left in shared memory", () => sharedNames().length === 0)
     return `${count} kills, ${answers} answers, ${failures} of them tell of a death, ${await isAsBefore(target, before)}`
   },
 }
@@ -132,6 +156,11 @@ export const leaks: Attack = {
       const caller = async () => {
         while (begun < count) {
           begun += 1
+          if (begun % 10 === 0) {
+            const { isRight, text } = await callBlock(target, 64 * 1024 + begun, agent)
+            if (!isRight) throw new Error(`a large call was answered with ${text}`)
+            continue
+          }
           const { status, text } = await callCounted(target, begun, agent)
           if (status !== 200) throw new Error(`a call was answered with ${status}: ${text}`)
         }
@@ -147,6 +176,7 @@ export const leaks: Attack = {
     const pids = PythonTarget.processesOf(target)
     const state = () =>
       JSON.stringify([
+        sharedNames(),
         PythonTarget.processesOf(target),
         PythonTarget.filesOf(target),
         pids.map(PythonTarget.descriptorsOf),

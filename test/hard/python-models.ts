@@ -21,6 +21,18 @@ export const CountedLive = Python.layer(Counted, {
   restart: { delay: "20 millis", times: 1000 },
 })
 
+/** Returns its input, which is large enough for the memory that a process shares with the server. */
+export class Block extends Model.Service<Block>()("block", {
+  inputs: { BLOCK: Tensor.UINT8(-1) },
+  outputs: { BLOCK: Tensor.UINT8(-1) },
+}) {}
+
+export const BlockLive = Python.layer(Block, {
+  file,
+  function: "block",
+  restart: { delay: "20 millis", times: 1000 },
+})
+
 /** Runs the command of its input. */
 export class Misbehaving extends Model.Service<Misbehaving>()("misbehaving", {
   inputs: { TEXT: Tensor.utf8() },
