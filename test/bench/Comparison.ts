@@ -50,10 +50,10 @@ export const compare = async (
   for (const { side } of sides) errors.push(...(await side.run(seconds)).errors)
   for (let round = 0; round < rounds; round++) {
     for (const { side, figures } of sides) {
-      const [before, otherBefore] = [await side.child.call("report"), await side.otherCpu()]
+      const [before, otherBefore] = [await side.cpu(), await side.otherCpu()]
       const { requests, errors: wrong, ...measured } = await side.run(seconds)
-      const [after, otherAfter] = [await side.child.call("report"), await side.otherCpu()]
-      const cpu = after.cpu - before.cpu
+      const [after, otherAfter] = [await side.cpu(), await side.otherCpu()]
+      const cpu = after - before
       const elapsed = (requests / measured.perSecond) * 1e6
       figures.push({
         ...measured,
@@ -66,10 +66,11 @@ export const compare = async (
   }
   if (profiles !== undefined) {
     for (const { of, side } of sides) {
+      if (side.profile === undefined) continue
       const file = join(profiles, `${name}-${of}.cpuprofile`)
-      await side.child.call("profile", "start")
+      await side.profile("start")
       errors.push(...(await side.run(seconds)).errors)
-      await side.child.call("profile", { file })
+      await side.profile({ file })
       notes.push(`${of === "ours" ? "Nereid" : "The baseline"}, in ${file}:\n\n${Profile.table(file)}`)
     }
   }

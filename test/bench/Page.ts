@@ -8,10 +8,13 @@ import * as Table from "./Table.ts"
 
 /** The page with its two parts as these cases and figures have them. */
 export const render = (page: string, cases: ReadonlyArray<Case>, published: Published): string =>
-  replace(replace(page, "cases", casesTable(cases)), "results", results(cases, published))
+  replace(replace(page, "cases", command, casesTable(cases)), "results", command, results(cases, published))
 
-const replace = (page: string, part: string, text: string): string => {
-  const [begin, end] = [`<!-- ${part}: written by \`npm run bench -- --write\` -->`, `<!-- end of ${part} -->`]
+const command = "npm run bench -- --write"
+
+/** The page with another text between the markers of this part, of which the first one names the command. */
+export const replace = (page: string, part: string, command: string, text: string): string => {
+  const [begin, end] = [`<!-- ${part}: written by \`${command}\` -->`, `<!-- end of ${part} -->`]
   const [before, rest, ...more] = page.split(begin)
   const [old, after, ...others] = rest?.split(end) ?? []
   if (before === undefined || old === undefined || after === undefined || more.length + others.length > 0) {

@@ -47,13 +47,26 @@ export const http = (
   connections: concurrency,
 })
 
+/** Texts of several lengths, for the pipeline of examples/sentiment. */
+export const texts = (concurrency: number): RequestLoad => http(text, concurrency, otherTexts)
+
+const [text = Request.text(""), ...otherTexts] = [
+  "a moving and important film .",
+  "it never fails to engage us , and it never asks us to believe more than its characters do .",
+  "too slow",
+  "the acting , costumes , music , cinematography and sound are all astounding given the production 's austere locales .",
+].map(Request.text)
+
 /** Bytes of the answer's message or body, of one request ahead of the load, which says in full what a refusal was. */
-export const replyLength = async ({ ports }: Child, { protocol, request }: RequestLoad): Promise<number> =>
+export const replyLength = async (
+  { ports }: Pick<Child, "ports">,
+  { protocol, request }: RequestLoad,
+): Promise<number> =>
   (protocol === "HTTP" ? await NodeRequest.http(ports.http, request) : await NodeRequest.grpc(ports.grpc, request))
     .length
 
 export const target = (
-  { ports }: Child,
+  { ports }: Pick<Child, "ports">,
   { protocol, request, others = [] }: RequestLoad,
   replyLength: number,
 ): Target => {

@@ -7,11 +7,13 @@ import * as Lane from "@nereid/bench/internal/load/Lane"
 import type { Target } from "@nereid/bench/internal/target/Load"
 import type { Child } from "./Child.ts"
 import * as Measured from "./Measured.ts"
-import type { Work } from "./Reporter.ts"
+import type { Commands, Work } from "./Reporter.ts"
 
 export interface Side {
-  /** The process that is measured and profiled. */
-  readonly child: Child
+  /** CPU time of the measured process, in microseconds. */
+  readonly cpu: () => Promise<number>
+  /** Starts a CPU profile of it, or writes it; undefined for a program without this command. */
+  readonly profile: ((input: Commands["profile"]["input"]) => Promise<null>) | undefined
   readonly run: (seconds: number) => Promise<Measured.Measured>
   /** CPU time of the opposite process, in microseconds. If that process is saturated, it determines the result. */
   readonly otherCpu: () => Promise<number>
@@ -19,7 +21,24 @@ export interface Side {
 
 /** A server, called from this process over the given number of connections. */
 export const server = (child: Child, target: Target, connections: number, concurrency: number): Side => ({
-  child,
+  ...watched(child),
+  ...load(target, connections, concurrency),
+})
+
+/** A server of another program. */
+export const foreign = (
+  { cpu }: Pick<Side, "cpu">,
+  target: Target,
+  connections: number,
+  concurrency: number,
+): Side => ({ cpu, profile: undefined, ...load(target, connections, concurrency) })
+
+const watched = (child: Child): Pick<Side, "cpu" | "profile"> => ({
+  cpu: async () => (await child.call("report")).cpu,
+  profile: (input) => child.call("profile", input),
+})
+
+const load = (target: Target, connections: number, concurrency: number): Pick<Side, "run" | "otherCpu"> => ({
   run: async (seconds) => {
     const lanes = await Lane.openAll(target, connections)
     try {
@@ -36,7 +55,7 @@ export const server = (child: Child, target: Target, connections: number, concur
 
 /** A process that generates its own work; `other` is the process that it calls, if any. */
 export const worker = (child: Child, work: () => Omit<Work, "seconds">, other?: Child): Side => ({
-  child,
+  ...watched(child),
   run: (seconds) => child.call("run", { ...work(), seconds }),
   otherCpu: async () => (other === undefined ? 0 : (await other.call("report")).cpu),
 })

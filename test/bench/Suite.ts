@@ -171,23 +171,13 @@ const httpStream = served(
   rate(),
 )
 
-/** Texts of several lengths. */
-const texts = [
-  "a moving and important film .",
-  "it never fails to engage us , and it never asks us to believe more than its characters do .",
-  "too slow",
-  "the acting , costumes , music , cinematography and sound are all astounding given the production 's austere locales .",
-].map(Request.text)
-
-const [text = Request.text(""), ...otherTexts] = texts
-
 const pipeline = (callers: number, min?: number) =>
   served(
     `pipeline-${callers}`,
     `a text through three models of examples/sentiment, HTTP JSON, ${callers} ${callers === 1 ? "connection" : "connections"}`,
     "node:http, the same tokenizer, one run of onnxruntime-node for each text",
     min === undefined ? "–" : `≥ ${min}`,
-    RequestLoad.http(text, callers, otherTexts),
+    RequestLoad.texts(callers),
     handler("pipeline"),
     rate(min),
   )

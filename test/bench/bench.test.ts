@@ -1,16 +1,21 @@
 /** Checks that the benchmark runs every case without wrong replies. Does not check its figures. */
-import { execFile } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { expect, it } from "vitest"
+import { loads } from "./BesideLoads.ts"
+import * as BesidePage from "./BesidePage.ts"
 import * as Page from "./Page.ts"
+import * as ProcessGroup from "./ProcessGroup.ts"
 import * as Published from "./Published.ts"
 import type { Row } from "./Results.ts"
 import { cases } from "./Suite.ts"
 
-const run = (...flags: ReadonlyArray<string>) =>
-  promisify(execFile)(process.execPath, [join(import.meta.dirname, "main.ts"), ...flags])
+const main = join(import.meta.dirname, "main.ts")
+
+const run = (...flags: ReadonlyArray<string>) => promisify(execFile)(process.execPath, [main, ...flags])
 
 it("the short form fills the whole table without an error", async () => {
   // It rejects where the exit code is not 0.
@@ -82,4 +87,57 @@ it("the page has the results of several runs on one machine, and keeps what stan
 it("the page is what the kept results make of it", () => {
   const page = readFileSync(join(import.meta.dirname, "../../docs/performance.md"), "utf8")
   expect(Page.render(page, cases, Published.read())).toBe(page)
+  expect(BesidePage.render(page, BesidePage.read())).toBe(page)
+})
+
+it("skips another server that the machine does not have, and gives the reason", async () => {
+  const env = { ...process.env, TRITON_SERVER: "", PYTHON: process.execPath }
+  const triton = await promisify(execFile)(process.execPath, [main, "--short", "--beside=triton"], { env })
+  expect(triton.stdout).toContain("Skipped: the variable TRITON_SERVER is not the path of a tritonserver")
+  const fastapi = await promisify(execFile)(process.execPath, [main, "--short", "--beside=fastapi"], { env })
+  expect(fastapi.stdout).toContain("Skipped: the Python of the variable PYTHON lacks fastapi")
+})
+
+it("lists the servers for an unknown one, and the loads for an unknown load", async () => {
+  await expect(run("--short", "--beside=other")).rejects.toThrow("expected one of triton, fastify, fastapi")
+  await expect(run("--short", "--beside=triton", "--only=fast")).rejects.toThrow("expected one of add-sub-grpc, ")
+  await expect(run("--short", "--beside=triton", "--callers=1.5")).rejects.toThrow(
+    "--callers is 1.5, expected an integer",
+  )
+})
+
+it("the page has the rows beside a server that several runs on one machine measured", () => {
+  const [first, second] = loads
+  if (first === undefined || second === undefined) throw new Error("there are loads")
+  const figures = (perSecond: number) => ({ perSecond, p50: 1, p99: 2, p999: 30, cpu: 4, busy: 1, other: 0.5 })
+  const comparison = { nereid: figures(300), baseline: figures(200), errors: [], notes: [] }
+  const none = { machine: "", servers: {} }
+  const one = BesidePage.merged(none, "a machine", "today", "triton", [{ load: first, callers: 16, comparison }])
+  const both = BesidePage.merged(one, "a machine", "tomorrow", "triton", [
+    { load: first, callers: 1, comparison },
+    { load: second, callers: 1, comparison },
+  ])
+  const marker = "figures beside other servers"
+  const page = BesidePage.render(
+    `before\n<!-- ${marker}: written by \`npm run bench -- --beside <server> --write\` -->\n<!-- end of ${marker} -->\nafter\n`,
+    both,
+  )
+  expect(page).toMatch(/^before\n.*\nOn a machine\.\n.*\nafter\n$/s)
+  expect(page).toMatch(
+    /\| add_sub, gRPC +\| 1 +\| \*\*1\.50\*\* +\| 300 \/ 200 +\| 4\.0 \/ 4\.0 +\| 1\.00, 2\.00, 30 \/ 1\.00, 2\.00, 30 \| tomorrow/,
+  )
+  expect(page).toMatch(/\| 16 +\| \*\*1\.50\*\* .* today/)
+  expect(
+    Object.keys(BesidePage.merged(both, "another machine", "later", "triton", []).servers["triton"] ?? {}),
+  ).toEqual([])
+})
+
+it("counts the CPU time of a process group, and nothing of processes that have ended", async () => {
+  const busy = spawn(process.execPath, ["-e", "for (;;) {}"], { detached: true, stdio: "ignore" })
+  const group = busy.pid ?? 0
+  await expect.poll(() => ProcessGroup.cpu(group)).toBeGreaterThan(20_000)
+  const ended = once(busy, "exit")
+  busy.kill()
+  await ended
+  expect(ProcessGroup.cpu(group)).toBe(0)
 })

@@ -26,6 +26,10 @@ const { values: flags } = parseArgs({
     "cpu-prof": { type: "string" },
     /** Whether everything works, in a few seconds. Its numbers mean nothing. */
     short: { type: "boolean", default: false },
+    /** Measures our server beside another one: "triton", "fastify" or "fastapi". `--only` then names its loads. */
+    beside: { type: "string" },
+    /** Numbers of callers beside another server, with commas between them. Default 1,16,64,256. */
+    callers: { type: "string" },
     /** Puts the results into docs/performance.md. */
     write: { type: "boolean", default: false },
   },
@@ -46,12 +50,6 @@ const settings = {
 }
 if (settings.profiles !== undefined) mkdirSync(settings.profiles, { recursive: true })
 
-const chosen = (flags.only?.split(",") ?? cases.map(({ name }) => name)).map((requested): Case => {
-  const found = cases.find(({ name }) => name === requested)
-  if (found !== undefined) return found
-  throw new Error(`--only names ${requested}, expected one of ${cases.map(({ name }) => name).join(", ")}`)
-})
-
 const cores = Cores.pin()
 const pinned =
   cores === undefined
@@ -59,6 +57,15 @@ const pinned =
     : `the servers pinned to core ${cores.server}, the load to core ${cores.load}`
 const machine = `${cpus().length} cores of ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}; ${pinned}`
 console.log(`${machine}; medians of ${settings.rounds} × ${settings.seconds} s\n`)
+
+const measured = `${new Date().toISOString().slice(0, 10)}, ${settings.rounds} × ${settings.seconds} s`
+
+const complain = (errors: ReadonlyArray<string>): void => {
+  if (errors.length === 0) return
+  console.error(`${errors.length} errors, of these kinds:`)
+  for (const kind of new Set(errors)) console.error(`  ${kind}`)
+  process.exitCode = 1
+}
 
 /** Every case runs in separate processes, so that it does not affect others. */
 const inItsOwnProcesses = async (
@@ -83,32 +90,51 @@ const inItsOwnProcesses = async (
   return { result, taken }
 }
 
-const rows: Array<Results.Row> = []
-for (const one of chosen) {
-  console.error(`${one.name}: ${one.description} …`)
-  const { result, taken } = await inItsOwnProcesses(one.run)
-  const row = { of: one, result, taken }
-  rows.push(row)
-  console.error(`${Results.summary(row)}\n`)
-  for (const note of result.notes) console.log(`${note}\n`)
+const measureCases = async (): Promise<void> => {
+  const chosen = (flags.only?.split(",") ?? cases.map(({ name }) => name)).map((requested): Case => {
+    const found = cases.find(({ name }) => name === requested)
+    if (found !== undefined) return found
+    throw new Error(`--only names ${requested}, expected one of ${cases.map(({ name }) => name).join(", ")}`)
+  })
+  const rows: Array<Results.Row> = []
+  for (const one of chosen) {
+    console.error(`${one.name}: ${one.description} …`)
+    const { result, taken } = await inItsOwnProcesses(one.run)
+    const row = { of: one, result, taken }
+    rows.push(row)
+    console.error(`${Results.summary(row)}\n`)
+    for (const note of result.notes) console.log(`${note}\n`)
+  }
+
+  console.log(Results.table(rows.map(Results.cells)))
+  if (flags.write) {
+    const published = Published.merged(Published.read(), machine, measured, rows)
+    Published.write(published)
+    writeFileSync(page, Page.render(readFileSync(page, "utf8"), cases, published))
+  }
+
+  complain(rows.flatMap(({ result }) => result.errors))
 }
 
-console.log(Results.table(rows.map(Results.cells)))
-if (flags.write) {
-  const day = new Date().toISOString().slice(0, 10)
-  const published = Published.merged(
-    Published.read(),
-    machine,
-    `${day}, ${settings.rounds} × ${settings.seconds} s`,
-    rows,
-  )
-  Published.write(published)
-  writeFileSync(page, Page.render(readFileSync(page, "utf8"), cases, published))
+const measureBeside = async (other: string): Promise<void> => {
+  const { isName, kinds } = await import("./OtherServer.ts")
+  const Beside = await import("./Beside.ts")
+  const BesidePage = await import("./BesidePage.ts")
+  if (!isName(other)) throw new Error(`--beside names ${other}, expected one of ${Object.keys(kinds).join(", ")}`)
+  const callers = flags.callers?.split(",").map((text) => {
+    const count = positive("callers", text)
+    if (Number.isInteger(count)) return count
+    throw new Error(`--callers is ${text}, expected an integer`)
+  })
+  const errors: Array<string> = []
+  const rows = await Beside.measure({ other, settings, cores, only: flags.only?.split(","), callers }, errors)
+  if (flags.write && rows.length > 0) {
+    const published = BesidePage.merged(BesidePage.read(), machine, measured, other, rows)
+    BesidePage.write(published)
+    writeFileSync(page, BesidePage.render(readFileSync(page, "utf8"), published))
+  }
+  complain(errors)
 }
 
-const errors = rows.flatMap(({ result }) => result.errors)
-if (errors.length > 0) {
-  console.error(`${errors.length} errors, of these kinds:`)
-  for (const kind of new Set(errors)) console.error(`  ${kind}`)
-  process.exitCode = 1
-}
+if (flags.beside === undefined) await measureCases()
+else await measureBeside(flags.beside)

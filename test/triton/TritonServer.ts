@@ -8,6 +8,8 @@ export interface TritonServer extends AsyncDisposable {
   readonly http: number
   readonly grpc: number
   readonly metrics: number
+  /** Its process group, with the processes of its models. */
+  readonly group: number
   /** Returns the last 16 million characters of its log. */
   readonly log: () => string
 }
@@ -15,11 +17,15 @@ export interface TritonServer extends AsyncDisposable {
 /** Time for the models to load; each Python model is a process. */
 const startTimeout = 180_000
 
-/** @throws Error with the end of its log if it does not start */
+/**
+ * Starts a Triton; `prefix` is a command line that runs its own.
+ * @throws Error with the end of its log if it does not start
+ */
 export const start = async (
   program: string,
   repository: string,
   more: ReadonlyArray<string>,
+  prefix: ReadonlyArray<string> = [],
 ): Promise<TritonServer> => {
   const [http, grpc, metrics] = await Promise.all([freePort(), freePort(), freePort()])
   const flags = ["--exit-timeout-secs=5", "--trace-config=mode=triton", ...more]
@@ -29,7 +35,8 @@ export const start = async (
   ])
   // A group of its own, because the program may be a script that starts the server, and models are processes. With a
   // socket as stdin, shells that start Python would read their profile.
-  const child = spawn(program, [`--model-repository=${repository}`, ...ports, ...flags], {
+  const [command = "", ...args] = [...prefix, program, `--model-repository=${repository}`, ...ports, ...flags]
+  const child = spawn(command, args, {
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   })
@@ -63,7 +70,7 @@ export const start = async (
     await stop()
     throw error
   }
-  return { http, grpc, metrics, log: () => log, [Symbol.asyncDispose]: stop }
+  return { http, grpc, metrics, group: child.pid ?? 0, log: () => log, [Symbol.asyncDispose]: stop }
 }
 
 /** The lines of a log that say what is wrong; its end if none does. */
