@@ -203,6 +203,11 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
     "server/src/grpc/GrpcServer.ts",
     /greetingTimeoutMillis = ([\d_]+)/,
   ],
+  [
+    "header block or frame that does not become complete, except the data of a message",
+    "server/src/grpc/GrpcServer.ts",
+    /greetingTimeoutMillis = ([\d_]+)/,
+  ],
   ["gRPC message that does not become complete", "server/src/grpc/GrpcServer.ts", /receiveTimeoutMillis = ([^,]+),/],
   ["replaced or unloaded model: its requests", "core/src/lifecycle/CodeModels.ts", /defaultDrain = "(.*)"/],
   [

@@ -10,9 +10,12 @@ import { join } from "node:path"
 import { connect as connectTls } from "node:tls"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as Frame from "@nereid/http2/internal/frame/Frame"
+import { Flag, Type } from "@nereid/http2/internal/frame/Frame"
 import { authority } from "../../../test/fixtures/certificate.ts"
 import { addSub, inferFrame, modelInferPath, serve as serveGrpc } from "./grpc/GrpcServer.fixture.ts"
 import * as GrpcServer from "./grpc/GrpcServer.ts"
+import * as LimitReports from "./limit/LimitReports.ts"
 import * as OnePort from "./OnePort.ts"
 
 const certificates = authority()
@@ -43,8 +46,12 @@ const kinds: ReadonlyArray<readonly [name: string, Kind]> = (["own", "node"] as 
   ),
 )
 
-const serve = Effect.fnUntraced(function* ({ http2, isShared, hasTls }: Kind, greetingTimeoutMillis = 60_000) {
-  const { gateway } = yield* serveGrpc()
+const serve = Effect.fnUntraced(function* (
+  { http2, isShared, hasTls }: Kind,
+  greetingTimeoutMillis = 60_000,
+  limits: LimitReports.LimitReports = LimitReports.none,
+) {
+  const { gateway } = yield* serveGrpc({}, { limits })
   const tls = hasTls ? yield* tlsFiles : undefined
   const options = { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000, greetingTimeoutMillis, tls }
   const { port } = isShared
@@ -94,6 +101,32 @@ describe.each(kinds)("%s", (_, kind) => {
         return Effect.sync(() => session.destroy())
       })
       expect(code).toBe(0)
+    }),
+  )
+})
+
+/** Beginnings of frames and header blocks that stay incomplete. */
+const unfinished = [
+  ["frame", Frame.encode(Type.HEADERS, Flag.END_HEADERS, 1, Buffer.alloc(100)).subarray(0, 50)],
+  ["header block", Frame.encode(Type.HEADERS, Flag.END_STREAM, 1, Buffer.of(0x82))],
+] as const
+
+// node:http2 has no such limit.
+describe.each(kinds.filter(([, { http2 }]) => http2 === "own"))("%s", (_, kind) => {
+  it.live.each(unfinished)("a connection that does not complete a %s is closed", ([, part]) =>
+    Effect.gen(function* () {
+      const acted: Array<LimitReports.Limit> = []
+      const port = yield* serve(kind, 50, { acted: (limit) => acted.push(limit) })
+      const frames = yield* Effect.callback<Buffer>((resume) => {
+        const socket = open(port, kind)
+        const received: Array<Buffer> = []
+        socket.write(Buffer.concat([Frame.preface, Frame.settings([]), part]))
+        socket.on("data", (chunk: Buffer) => received.push(chunk)).on("error", () => {})
+        socket.on("close", () => resume(Effect.succeed(Buffer.concat(received))))
+        return Effect.sync(() => socket.destroy())
+      })
+      expect(frames.toString("latin1")).toContain("a frame or header block is not complete")
+      expect(acted).toEqual(["frames"])
     }),
   )
 })

@@ -12,6 +12,9 @@ import { ClientStream, type ResponseHandler } from "./ClientStream.ts"
 
 export type { ClientStream, ResponseHandler }
 
+/** Time in which a server must complete a header block or frame, in milliseconds; it may take twice as long. */
+const unfinishedMillis = 60_000
+
 export interface ClientEvents {
   /** The settings of the server have arrived. */
   readonly onOpen: () => void
@@ -31,7 +34,7 @@ export class ClientConnection {
   constructor(socket: Socket, windows: WindowSizes, events: ClientEvents) {
     this.#own = new SocketConnection(
       socket,
-      { role: "client", ...windows, maxConcurrentStreams: 0 },
+      { role: "client", ...windows, maxConcurrentStreams: 0, unfinishedMillis },
       {
         onStream: ignore,
         onOpen: () => {

@@ -214,6 +214,39 @@ describe("a header block", () => {
   })
 })
 
+it("an unfinished frame or header block is known, for a limit in time", () => {
+  const peer = new Lonely()
+  const { connection } = peer
+  const ping = Frame.encode(Type.PING, 0, 0, eight)
+  expect(connection.unfinished).toBe(0)
+  peer.receive(ping.subarray(0, 3))
+  const frame = connection.unfinished
+  expect(frame).not.toBe(0)
+  peer.receive(ping.subarray(3, 12))
+  expect(connection.unfinished).toBe(frame)
+  peer.receive(Buffer.concat([ping.subarray(12), ping.subarray(0, 3)]))
+  expect([0, frame]).not.toContain(connection.unfinished)
+  peer.receive(ping.subarray(3))
+  expect(connection.unfinished).toBe(0)
+
+  // Data that is still to come is not limited here.
+  peer.receive(peer.request(1, [], 0))
+  peer.receive(Frame.encode(Type.DATA, 0, 1, Buffer.alloc(100)).subarray(0, 50))
+  expect(connection.unfinished).toBe(0)
+  peer.receive(Buffer.alloc(59))
+
+  peer.receive(Frame.encode(Type.HEADERS, Flag.END_STREAM, 3, Buffer.of(0x82)))
+  const block = connection.unfinished
+  expect(block).not.toBe(0)
+  const part = Frame.encode(Type.CONTINUATION, 0, 3, Buffer.of(0x84))
+  for (const cut of [part, part.subarray(0, 5), part.subarray(5)]) {
+    peer.receive(cut)
+    expect(connection.unfinished).toBe(block)
+  }
+  peer.receive(Frame.encode(Type.CONTINUATION, Flag.END_HEADERS, 3, Buffer.of(0x86)))
+  expect(connection.unfinished).toBe(0)
+})
+
 describe("a peer that does not read", () => {
   it("and opens no window gets no data, which waits with its stream", () => {
     const peer = new Lonely()

@@ -131,6 +131,14 @@ export class Connection {
     return this.#output.size
   }
 
+  /**
+   * A number of the header block or frame that the peer has begun and not completed; 0 without one. Data that is still
+   * to come does not count: only the program knows how long a message may take.
+   */
+  get unfinished(): number {
+    return this.#receiver.unfinished
+  }
+
   /** Takes bytes of the peer. Events are called before it returns, and their defects are thrown. */
   receive(chunk: Buffer, now: number): void {
     if (this.#isOver) return

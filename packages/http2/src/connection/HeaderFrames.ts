@@ -26,6 +26,8 @@ export class HeaderFrames {
   readonly #decoder = new HeaderDecoder(maxHeaderListSize, (fields, isTooLarge) => new HeaderBlock(fields, isTooLarge))
   /** A block whose CONTINUATION frames are still to come. */
   #pending: PendingBlock | undefined
+  /** Blocks that have begun with a frame that did not end them. */
+  #begun = 0
 
   /** `onStream`: for a server, a request. */
   constructor(streams: Streams, flood: FloodBudget, maxConcurrentStreams: number, onStream: OnStream) {
@@ -40,6 +42,11 @@ export class HeaderFrames {
     return this.#pending !== undefined
   }
 
+  /** A number of the block whose CONTINUATION frames are still to come; 0 without one. */
+  get unfinished(): number {
+    return this.isPending ? this.#begun : 0
+  }
+
   stop(): void {
     this.#pending = undefined
   }
@@ -50,6 +57,7 @@ export class HeaderFrames {
     const block = new PendingBlock(id, flags, payload)
     if (block.isComplete) return this.#onBlock(block)
     this.#pending = block
+    this.#begun += 1
     block.own()
   }
 

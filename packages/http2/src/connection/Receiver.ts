@@ -48,6 +48,15 @@ export class Receiver {
     })
   }
 
+  /**
+   * A number of the header block or frame that has begun and is not complete; 0 without one. It stays the same until
+   * the block or frame is complete.
+   */
+  get unfinished(): number {
+    const block = this.#headers.unfinished
+    return block > 0 ? -block : this.#reader.unfinished
+  }
+
   /** @throws ConnectionError */
   read(chunk: Buffer): void {
     if (this.#preface === 0) return this.#reader.read(chunk)

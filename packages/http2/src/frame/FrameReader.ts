@@ -24,14 +24,22 @@ export class FrameReader {
   #payload = 0
   #padding = 0
   #isStopped = false
+  /** Frames whose beginning was kept. */
+  #kept = 0
 
   constructor(handler: FrameHandler) {
     this.#handler = handler
   }
 
+  /** A number of the frame that has begun and is not complete, without DATA whose head is complete; 0 without one. */
+  get unfinished(): number {
+    return this.#pendingLength > 0 ? this.#kept : 0
+  }
+
   /** Reads nothing further, not even the rest of the current chunk. */
   stop(): void {
     this.#isStopped = true
+    this.#pendingLength = 0
     this.#pending = noBytes
   }
 
@@ -96,6 +104,7 @@ export class FrameReader {
     this.#pending = Buffer.allocUnsafe(this.#needed)
     this.#pending.set(chunk.subarray(offset))
     this.#pendingLength = length
+    this.#kept += 1
   }
 
   /** Reads the rest of a frame that has begun in an earlier chunk. Returns the offset after it. */

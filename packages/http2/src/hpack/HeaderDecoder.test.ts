@@ -99,6 +99,17 @@ it("returns the same result for a repeated block, until the table changes", () =
   expect(lines(one.decode(bytes("82be")).fields)).toEqual([":method: GET", "a: b"])
 })
 
+it("remembers no short block of many bytes of fields", () => {
+  const one = decoder()
+  const entry = Buffer.concat([bytes("4001 61 7f a10f"), Buffer.alloc(2080, "v")])
+  one.decode(entry)
+  const references = (count: number) => Buffer.alloc(count, 0xbe)
+  const [few, many] = [3, 4].map(references).map((block) => [one.decode(block), one.decode(block)] as const)
+  expect(few?.[1]).toBe(few?.[0])
+  expect(many?.[1]).toEqual(many?.[0])
+  expect(many?.[1]).not.toBe(many?.[0])
+})
+
 it("keeps no field beyond the largest list, and the table stays right", () => {
   const one = decoder(100)
   const block = bytes(`${"4001 61 3f".replaceAll(" ", "")}${"62".repeat(63)}${"be".repeat(40)}4001 63 01 64`)

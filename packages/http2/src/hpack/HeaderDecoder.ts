@@ -19,6 +19,9 @@ const maxRemembered = 8
 /** Longest block that is remembered, in bytes. Longer ones are literal, and cost more than their copy. */
 const maxRememberedLength = 512
 
+/** Most bytes of fields of a block that is remembered: a short block may refer to a large entry many times. */
+export const maxRememberedSize = 8192
+
 interface Remembered<A> {
   readonly block: Uint8Array
   readonly result: A
@@ -32,6 +35,8 @@ export class HeaderDecoder<A> {
   /** Blocks that were decoded since the table changed, and did not change it themselves; the latest first. */
   #remembered: Array<Remembered<A>> = []
   #version = 0
+  /** Size of the fields of the block that was decoded last. */
+  #size = 0
 
   /**
    * `read` receives the fields up to `maxListSize` bytes, as SETTINGS_MAX_HEADER_LIST_SIZE counts them, and whether
@@ -58,7 +63,7 @@ export class HeaderDecoder<A> {
     if (this.#table.version !== this.#version) {
       this.#version = this.#table.version
       this.#remembered = []
-    } else if (block.length <= maxRememberedLength) {
+    } else if (block.length <= maxRememberedLength && this.#size <= maxRememberedSize) {
       if (remembered.length === maxRemembered) remembered.pop()
       remembered.unshift({ block: Uint8Array.from(block), result })
     }
@@ -83,6 +88,7 @@ export class HeaderDecoder<A> {
       // A field beyond the limit changes the table, but is not kept: a block may refer to a large entry many times.
       if (size <= this.#maxListSize) fields.push(field.name, field.value)
     }
+    this.#size = size
     return this.#read(fields, size > this.#maxListSize)
   }
 

@@ -23,7 +23,7 @@ const quiet: SocketEvents = { ...noEvents, onClose: ignore }
 
 const handler = (over: Partial<StreamHandler>): StreamHandler => ({ ...noStreamEvents, ...over })
 
-const windows = { streamWindow: 100_000, connectionWindow: 200_000 }
+const windows = { streamWindow: 100_000, connectionWindow: 200_000, unfinishedMillis: 60_000 }
 
 /** A field of the response to `/long`. */
 const long = "a".repeat(1_000)

@@ -5,7 +5,7 @@
  */
 import type { Socket } from "node:net"
 import { Connection, type ConnectionEvents, type ConnectionOptions } from "../connection/Connection.ts"
-import type { ConnectionError } from "../frame/ErrorCode.ts"
+import { ConnectionError, ErrorCode } from "../frame/ErrorCode.ts"
 
 /** Bytes in the socket from which further data waits with its stream. */
 const maxUnsent = 256 * 1024
@@ -18,6 +18,11 @@ const lingerMillis = 1_000
 
 /** Time in which the peer is to read what was sent before the connection was over, in milliseconds. */
 const finalReadMillis = 60_000
+
+export interface SocketOptions extends Omit<ConnectionOptions, "now"> {
+  /** Time in which the peer must complete a header block or frame, in milliseconds; it may take twice as long. */
+  readonly unfinishedMillis: number
+}
 
 export interface SocketEvents extends Omit<ConnectionEvents, "onOutput" | "onFinished"> {
   /** The connection is over; no stream is open. `error`: for which violation of the protocol. */
@@ -32,11 +37,15 @@ export class SocketConnection {
   #isBlocked = false
   #isScheduled = false
   #isReceiving = false
+  readonly #unfinishedMillis: number
+  /** Set while a block or frame may be unfinished. */
+  #unfinishedTimer: NodeJS.Timeout | undefined
   readonly #flush: () => void
 
   /** Takes over the socket, with what it has not emitted yet. */
-  constructor(socket: Socket, options: Omit<ConnectionOptions, "now">, events: SocketEvents) {
+  constructor(socket: Socket, options: SocketOptions, events: SocketEvents) {
     this.socket = socket
+    this.#unfinishedMillis = options.unfinishedMillis
     this.#flush = () => {
       this.#isScheduled = false
       this.#write()
@@ -59,6 +68,7 @@ export class SocketConnection {
     // A peer that has ended its side does not read responses either.
     socket.on("end", () => this.connection.lost())
     socket.on("close", () => {
+      clearTimeout(this.#unfinishedTimer)
       this.connection.lost()
       events.onClose()
     })
@@ -87,7 +97,20 @@ export class SocketConnection {
     } finally {
       this.#isReceiving = false
       this.#write()
+      if (this.#unfinishedTimer === undefined && this.connection.unfinished !== 0) this.#limitUnfinished()
     }
+  }
+
+  /** One timer for many blocks and frames: a connection that receives much is nearly always within one. */
+  #limitUnfinished(): void {
+    const { unfinished } = this.connection
+    this.#unfinishedTimer = undefined
+    if (unfinished === 0 || this.connection.isOver) return
+    this.#unfinishedTimer = setTimeout(() => {
+      // The rest may be in a socket from which nothing is read.
+      if (this.connection.unfinished !== unfinished || this.socket.isPaused()) return this.#limitUnfinished()
+      this.connection.fail(new ConnectionError(ErrorCode.ENHANCE_YOUR_CALM, "a frame or header block is not complete"))
+    }, this.#unfinishedMillis).unref()
   }
 
   #schedule(): void {

@@ -49,34 +49,38 @@ const open = (socket: Socket, options: Http2Options): EngineSession => {
   const session = new EngineSession(socket)
   const inFlight = new SessionCalls(session, session, limits)
   const takes = recentlyTaken(calls)
-  const own = new SocketConnection(socket, settings, {
-    onStream: (stream, headers, isLast, fields) => {
-      const { connection } = own
-      if (!inFlight.begin()) {
-        stream.handler = refused
-        // Which says that the call was not begun, and may be sent again.
-        return connection.reset(stream, ErrorCode.REFUSED_STREAM)
-      }
-      if (calls !== undefined && takes(headers)) {
-        return EngineCallStream.attach(connection, stream, headers, calls, inFlight)
-      }
-      const deadline = SessionCalls.ownDeadline(headers["grpc-timeout"])
-      const nodeStream = EngineNodeStream.attach(connection, session, stream, { headers, isLast, fields }, handler)
-      nodeStream.onStreamClosed((hasEnded) => inFlight.ended(!hasEnded, deadline))
-      nodeStream.limitSending(limits.sendTimeout.milliseconds, (size) => inFlight.stalled(size))
+  const own = new SocketConnection(
+    socket,
+    { ...settings, unfinishedMillis: greetingTimeoutMillis },
+    {
+      onStream: (stream, headers, isLast, fields) => {
+        const { connection } = own
+        if (!inFlight.begin()) {
+          stream.handler = refused
+          // Which says that the call was not begun, and may be sent again.
+          return connection.reset(stream, ErrorCode.REFUSED_STREAM)
+        }
+        if (calls !== undefined && takes(headers)) {
+          return EngineCallStream.attach(connection, stream, headers, calls, inFlight)
+        }
+        const deadline = SessionCalls.ownDeadline(headers["grpc-timeout"])
+        const nodeStream = EngineNodeStream.attach(connection, session, stream, { headers, isLast, fields }, handler)
+        nodeStream.onStreamClosed((hasEnded) => inFlight.ended(!hasEnded, deadline))
+        nodeStream.limitSending(limits.sendTimeout.milliseconds, (size) => inFlight.stalled(size))
+      },
+      onOpen: () => session.opened(),
+      onSettings: constVoid,
+      onPing: () => session.pinged(),
+      onPingAcknowledged: () => session.acknowledged(),
+      onGoaway: constVoid,
+      onStreamClosed: constVoid,
+      onHeld: (bytes) => (bytes > 0 ? inFlight.memory.add(bytes) : inFlight.memory.give(-bytes)),
+      onFinished: (error) => {
+        if (error?.code === ErrorCode.ENHANCE_YOUR_CALM && !session.isClosedAtOnce) inFlight.exceeded(error.message)
+      },
+      onClose: () => session.ended(),
     },
-    onOpen: () => session.opened(),
-    onSettings: constVoid,
-    onPing: () => session.pinged(),
-    onPingAcknowledged: () => session.acknowledged(),
-    onGoaway: constVoid,
-    onStreamClosed: constVoid,
-    onHeld: (bytes) => (bytes > 0 ? inFlight.memory.add(bytes) : inFlight.memory.give(-bytes)),
-    onFinished: (error) => {
-      if (error?.code === ErrorCode.ENHANCE_YOUR_CALM) inFlight.flooded()
-    },
-    onClose: () => session.ended(),
-  })
+  )
   session.begin(own)
   Greeting.limit(session, greetingTimeoutMillis, limits.reports)
   Keepalive.watch(session, keepalive, inFlight, limits.reports)

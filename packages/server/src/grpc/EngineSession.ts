@@ -11,6 +11,8 @@ const noticeMillis = 1_000
 export class EngineSession implements Http2Session {
   readonly socket: Socket
   readonly remoteAddress: string | undefined
+  /** Whether a rule of the server has ended the connection, which has reported it. */
+  isClosedAtOnce = false
   readonly #onSettings: Array<() => void> = []
   readonly #onPing: Array<() => void> = []
   readonly #onClose: Array<() => void> = []
@@ -87,6 +89,7 @@ export class EngineSession implements Http2Session {
   }
 
   closeAtOnce(reason: string): void {
+    this.isClosedAtOnce = true
     this.#connection?.connection.fail(new ConnectionError(ErrorCode.ENHANCE_YOUR_CALM, reason))
   }
 

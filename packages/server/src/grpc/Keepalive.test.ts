@@ -3,6 +3,7 @@ import type { ClientHttp2Session } from "node:http2"
 import { connect as connectSocket } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Queue } from "effect"
+import type { Limit } from "../limit/LimitReports.ts"
 import type { Keepalive } from "./Keepalive.ts"
 import {
   addSub,
@@ -119,7 +120,8 @@ describe("pings of the server", () => {
 describe("pings of a caller", () => {
   it.live("that come too often end its connection", () =>
     Effect.gen(function* () {
-      const server = yield* serve()
+      const limits: Array<Limit> = []
+      const server = yield* serve({}, { limits: { acted: (limit) => limits.push(limit) } })
       const session = yield* rawSession(server)
       const received = yield* Effect.forkChild(goaway(session), { startImmediately: true })
       let responded = 0
@@ -130,6 +132,7 @@ describe("pings of a caller", () => {
       expect(responded).toBeLessThanOrEqual(4)
       yield* closed(session)
       expect(yield* isHealthy(yield* rawSession(server))).toBe(true)
+      expect(limits).toEqual(["pings"])
     }),
   )
 

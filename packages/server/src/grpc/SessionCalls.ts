@@ -73,6 +73,11 @@ export class SessionCalls implements CallsInFlight {
     this.#closing("its client opens calls faster than the server can close them")
   }
 
+  /** Reports a connection whose frames exceed a limit of `@nereid/http2`. */
+  exceeded(limit: string): void {
+    this.#reports.acted("frames", `Closing an HTTP/2 connection of ${this.#client}: ${limit}`)
+  }
+
   #closing(reason: string): void {
     this.#reports.acted("stream_resets", `Closing an HTTP/2 connection of ${this.#client}: ${reason}`)
   }

@@ -8,6 +8,7 @@ import { Effect, Metric } from "effect"
 export type Limit =
   | "connections"
   | "connection_greeting"
+  | "frames"
   | "held_memory"
   | "late_reading"
   | "receive_time"
