@@ -4,14 +4,20 @@
  */
 const capacity = 128
 
+/** Streams of an idle connection, mostly. V8 keeps the content of so small an array within its object. */
+const initial = 16
+
 export class ClosedStreams {
   #ids: Int32Array | undefined
   #next = 0
 
   add(id: number, isReset: boolean): void {
-    const ids = (this.#ids ??= new Int32Array(capacity))
-    ids[this.#next] = isReset ? -id : id
-    this.#next = (this.#next + 1) % capacity
+    let ids = (this.#ids ??= new Int32Array(initial))
+    if (this.#next === ids.length) {
+      if (ids.length === capacity) this.#next = 0
+      else ids = this.#grow(ids)
+    }
+    ids[this.#next++] = isReset ? -id : id
   }
 
   /** Undefined for a stream that never was, or closed long ago. */
@@ -20,5 +26,12 @@ export class ClosedStreams {
     if (ids === undefined) return undefined
     if (ids.includes(-id)) return "reset"
     return ids.includes(id) ? "ended" : undefined
+  }
+
+  #grow(ids: Int32Array): Int32Array {
+    const larger = new Int32Array(capacity)
+    larger.set(ids)
+    this.#ids = larger
+    return larger
   }
 }

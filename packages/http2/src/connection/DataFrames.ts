@@ -48,6 +48,8 @@ export class DataFrames {
     // The rest of the frame is padding.
     const padding = isLast ? this.#left - length : 0
     this.#left -= length
+    // A closed stream would live as long as its connection is idle.
+    if (isLast) this.#stream = undefined
     if (stream === undefined || stream.isClosed) return windows.credit(length + padding)
     if (padding > 0) {
       windows.credit(padding)

@@ -64,8 +64,8 @@ export class HeaderDecoder<A> {
       this.#version = this.#table.version
       this.#remembered = []
     } else if (block.length <= maxRememberedLength && this.#size <= maxRememberedSize) {
-      if (remembered.length === maxRemembered) remembered.pop()
-      remembered.unshift({ block: Uint8Array.from(block), result })
+      // Without the room for further elements that V8 adds to an array that grows.
+      this.#remembered = [{ block: new Uint8Array(block), result }, ...remembered.slice(0, maxRemembered - 1)]
     }
     return result
   }
@@ -89,7 +89,7 @@ export class HeaderDecoder<A> {
       if (size <= this.#maxListSize) fields.push(field.name, field.value)
     }
     this.#size = size
-    return this.#read(fields, size > this.#maxListSize)
+    return this.#read(fields.slice(), size > this.#maxListSize)
   }
 
   #literal(cursor: Cursor, first: number): HeaderField {

@@ -56,9 +56,11 @@ export class HeaderEncoder {
     if (template === undefined) return this.#block(fields, false)
     const isAnnouncing = this.#announced !== undefined
     const before = this.#table.version
-    const block = this.#block(template.fields, true)
+    let block = this.#block(template.fields, true)
     // A block that has changed the table is literal; the next one consists of indices.
     if (!isAnnouncing && this.#table.version === before) {
+      // Without the memory for literals.
+      block = block.slice()
       this.#templates.set(template, { version: before, block })
     }
     return fields.length === 0 ? block : concat(block, this.#block(fields, false))

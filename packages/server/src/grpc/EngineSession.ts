@@ -8,18 +8,21 @@ import type { Http2Session } from "./Http2Session.ts"
 /** Longest time of the first step of a graceful end, in milliseconds: for clients that do not reply. */
 const noticeMillis = 1_000
 
+/** Most connections have one callback of each kind, or two. */
+const nothing: ReadonlyArray<() => void> = []
+
 export class EngineSession implements Http2Session {
   readonly socket: Socket
   readonly remoteAddress: string | undefined
   /** Whether a rule of the server has ended the connection, which has reported it. */
   isClosedAtOnce = false
-  readonly #onSettings: Array<() => void> = []
-  readonly #onPing: Array<() => void> = []
-  readonly #onClose: Array<() => void> = []
+  #onSettings = nothing
+  #onPing = nothing
+  #onClose = nothing
   #connection: SocketConnection | undefined
   #isDestroyed = false
   /** Called for the acknowledgements of our pings, which come in their order. */
-  readonly #acknowledged: Array<() => void> = []
+  #acknowledged = nothing
   /** Callbacks of the end of the first step of a graceful end; undefined before that step. */
   #onLast: Array<() => void> | undefined
 
@@ -51,20 +54,20 @@ export class EngineSession implements Http2Session {
   }
 
   ping(acknowledged: () => void): void {
-    this.#acknowledged.push(acknowledged)
+    this.#acknowledged = [...this.#acknowledged, acknowledged]
     this.#connection?.connection.ping()
   }
 
   onSettings(run: () => void): void {
-    this.#onSettings.push(run)
+    this.#onSettings = [...this.#onSettings, run]
   }
 
   onPing(run: () => void): void {
-    this.#onPing.push(run)
+    this.#onPing = [...this.#onPing, run]
   }
 
   onClose(run: () => void): void {
-    this.#onClose.push(run)
+    this.#onClose = [...this.#onClose, run]
   }
 
   closeGracefully(reason: string, onLast: () => void = constVoid): void {
@@ -98,7 +101,9 @@ export class EngineSession implements Http2Session {
   }
 
   opened(): void {
-    for (const run of this.#onSettings) run()
+    const callbacks = this.#onSettings
+    this.#onSettings = nothing
+    for (const run of callbacks) run()
   }
 
   pinged(): void {
@@ -106,7 +111,9 @@ export class EngineSession implements Http2Session {
   }
 
   acknowledged(): void {
-    this.#acknowledged.shift()?.()
+    const [first, ...others] = this.#acknowledged
+    this.#acknowledged = others
+    first?.()
   }
 
   /** The connection is over. */

@@ -14,7 +14,7 @@ export interface Http2Session {
   readonly isDestroyed: boolean
   /** Sends a ping. `acknowledged` is not called if the connection ends before that. */
   readonly ping: (acknowledged: () => void) => void
-  /** Called for settings of the client. */
+  /** Called for the first settings of the client, and perhaps for further ones. */
   readonly onSettings: (run: () => void) => void
   /** Called for each ping of the client. */
   readonly onPing: (run: () => void) => void
