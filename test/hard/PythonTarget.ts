@@ -10,7 +10,8 @@ import { Target } from "./Target.ts"
 export const start = async (): Promise<Target> => {
   if (python === undefined) throw new Skipped("there is no Python with numpy")
   const folder = mkdtempSync(join(tmpdir(), "nereid-hard-"))
-  const variables = { NEREID_PYTHON: python, TMPDIR: folder }
+  // Node's cache of compiled code would be in the folder, too.
+  const variables = { NEREID_PYTHON: python, TMPDIR: folder, NODE_DISABLE_COMPILE_CACHE: "1" }
   return Target.serve([], variables, folder, "test/hard/python-models.ts")
 }
 
