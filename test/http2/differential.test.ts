@@ -18,3 +18,15 @@ it.each([
   }
   expect(equal).toBeGreaterThan(connections * 0.9)
 })
+
+// Found by a million connections: the streams of one share its window in another order, or the response to a stream is
+// sent before or after a further header block of it.
+it.each([
+  [false, 1438210623],
+  [true, 1438173083],
+  [true, 1438173353],
+  [true, 1438175615],
+  [true, 1438176489],
+])("a server may share a window among streams in any order: damage %s, seed %i", async (isDamaged, seed) => {
+  expect((await Differential.run("server", isDamaged, seed)).wrong).toEqual([])
+})
