@@ -13,6 +13,9 @@ export const besideCalls: Attack = {
   start: () => Target.serve(),
   run: async (target, { seconds }) => {
     const session = GrpcCalls.open(target.grpc)
+    let end = "nothing"
+    session.on("goaway", (code, _, reason) => (end = `GOAWAY ${code} ${Buffer.from(reason ?? []).toString()}`))
+    session.on("error", (error: Error) => (end += `, ${error.message}`))
     const calls: Array<Promise<GrpcCalls.Outcome>> = []
     let cancelled = 0
     const startedAt = performance.now()
@@ -26,8 +29,7 @@ export const besideCalls: Attack = {
     const failed = outcomes.filter(({ status }) => status !== "0")
     if (failed.length > 0) {
       const first = outcomes.findIndex(({ status }) => status !== "0")
-      const closed = await target.actions("stream_resets")
-      const place = `the first one was call ${first}; connections closed for their resets: ${closed}`
+      const place = `the first one was call ${first}; the connection has received ${end}`
       throw new Error(`${failed.length} of ${outcomes.length} calls failed with ${failed[0]?.status}; ${place}`)
     }
     return `${outcomes.length} calls answered, ${cancelled} cancelled`
