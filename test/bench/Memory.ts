@@ -1,12 +1,15 @@
 /**
- * Memory of an idle connection, and of a small queued request: the difference of the server's memory before and after
- * it has many of them.
+ * Memory of an idle connection, of an idle stream, and of a small queued request: the difference of the server's memory
+ * before and after it has many of them. With NEREID_HTTP2=node in the environment, those of node:http2.
  */
+import { once } from "node:events"
+import { connect as connectHttp2 } from "node:http2"
 import { setTimeout } from "node:timers/promises"
 import type { Connection, Replies, Target } from "@nereid/bench/internal/target/Load"
 import * as RequestLoad from "./RequestLoad.ts"
 import type { Child } from "./Child.ts"
 import type { Memory } from "./Reporter.ts"
+import { framed } from "./framed.ts"
 import * as Request from "./Request.ts"
 
 export interface Measured {
@@ -39,6 +42,8 @@ export const measure = async (server: Child, bare: Child, full: boolean): Promis
   const grpc = await idle(RequestLoad.unary("add_sub", 1))
   const http = await idle(RequestLoad.http(Request.binary("add_sub"), 1))
 
+  const stream = await idleStreams(server, full ? 1_000 : 20)
+
   // Streams of a connection are bounded, so there are several; a connection of HTTP has one request at a time.
   const grpcQueued = await waiting(server, RequestLoad.unary("held", 1), queued, Math.ceil(queued / 500), errors)
   const httpQueued = await waiting(
@@ -52,12 +57,32 @@ export const measure = async (server: Child, bare: Child, full: boolean): Promis
   return {
     lines: [
       `an idle gRPC connection ${grpc}`,
+      `an idle gRPC stream ${stream}`,
       `an idle HTTP connection ${http}`,
       `a request queued over gRPC ${grpcQueued}`,
       `over HTTP ${httpQueued}`,
     ],
     errors,
   }
+}
+
+/** Memory of open gRPC streams that have received a response, on four connections. */
+const idleStreams = async (server: Child, count: number): Promise<string> => {
+  const sessions = Array.from({ length: 4 }, () => connectHttp2(`http://127.0.0.1:${server.ports.grpc}`))
+  const { path, headers, body } = Request.grpcStream("add_sub", "1")
+  const open = async (index: number) => {
+    const stream = sessions[index % sessions.length]?.request({ ":method": "POST", ":path": path, ...headers })
+    if (stream === undefined) return
+    stream.write(framed(body))
+    await once(stream, "data")
+  }
+  // Caches fill with the first ones.
+  for (let index = 0; index < 20; index++) await open(index)
+  const before = await server.call("memory")
+  for (let index = 0; index < count; index++) await open(index)
+  const after = await server.call("memory")
+  for (const session of sessions) session.destroy()
+  return perItem(before, after, count)
 }
 
 /** Memory of queued requests of a model that never answers, excluding their connections. */
