@@ -73,6 +73,7 @@ const started = Effect.gen(function* () {
     version: "1",
     source: {
       file: join(folder, "services.py"),
+      module: undefined,
       functionName: undefined,
       versionDirectory: folder,
       modelDirectory: folder,

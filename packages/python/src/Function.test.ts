@@ -1,4 +1,5 @@
 /** Models from plain functions of numpy arrays, in real Python processes. */
+import { dirname } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Tensor } from "@nereid/core"
 import { Effect, Fiber, Layer, Stream } from "effect"
@@ -10,6 +11,13 @@ const file = modelFile("functions")
 
 /** Options of a function of functions.py. */
 const of = (name: string) => ({ file, function: name, ...(python !== undefined && { python }) })
+
+const ofModule = (module: string) => ({
+  module,
+  function: "double",
+  env: { PYTHONPATH: dirname(file) },
+  ...(python !== undefined && { python }),
+})
 
 const pair = (...values: [number, number]) => ({ x: Tensor.make("FP32", [2], Float32Array.from(values)) })
 
@@ -67,6 +75,22 @@ describe.skipIf(python === undefined)("a function", () => {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(Python.layer(Numbers, of("wrong_name")))))
       assert.instanceOf(error, Python.PythonLoadError)
       assert.match(error.message, /^cannot load model 'numbers' from '.*functions\.py' with .*python.*'?x'?/s)
+    }),
+  )
+
+  it.live("may be in a module that Python finds", () =>
+    Effect.gen(function* () {
+      const { infer } = yield* Numbers
+      const { y } = yield* infer(pair(1, 2))
+      assert.deepEqual([...y.data], [2, 4])
+    }).pipe(Effect.provide(Python.layer(Numbers, ofModule("functions")))),
+  )
+
+  it.live("in a module that Python does not find does not load: the error names both", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(Python.layer(Numbers, ofModule("absent.models")))))
+      assert.strictEqual(error._tag, "PythonLoadError")
+      assert.match(error.message, /^cannot load model 'numbers' from 'absent\.models' with .*python.*'absent'/s)
     }),
   )
 
@@ -202,6 +226,9 @@ it.each<readonly [string, object]>([
   ["concurrency must be an integer of at least 1, but 0 was given", { concurrency: 0 }],
   ["maxMemoryBytes must be an integer of at least 67108864, but 5 was given", { maxMemoryBytes: 5 }],
   ["executeTimeout must be a time above 0 and below 24 days, but 0 was given", { executeTimeout: 0 }],
+  ["either file or module must be given", { file: undefined }],
+  ["either file or module must be given", { module: "functions" }],
+  ['module must be a dotted name, but "a-b" was given', { file: undefined, module: "a-b" }],
   ["decoupled is for a model.py; a function is decoupled if it is a generator", { decoupled: true }],
 ])("an option out of range is refused: %s", (message, options) => {
   expect(() => Python.layer(Numbers, { file, function: "double", ...options })).toThrow(message)

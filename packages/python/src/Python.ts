@@ -20,6 +20,7 @@ import * as ProcessEnvironment from "./environment/ProcessEnvironment.ts"
 import * as LocalPorts from "./LocalPorts.ts"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
 import * as AutoComplete from "./process/AutoComplete.ts"
+import * as CodeSource from "./process/CodeSource.ts"
 import type { ProcessLimits } from "./process/ProcessOptions.ts"
 import * as PythonInstances from "./process/PythonInstances.ts"
 import * as PythonLoadError from "./process/PythonLoadError.ts"
@@ -29,10 +30,15 @@ export { PythonLoadError } from "./process/PythonLoadError.ts"
 
 /** Options of a model in Python processes. */
 export interface LayerOptions<I extends Fields = Fields> extends Provide.ServingOptions<I> {
-  /** Path or URL of the Python file. A relative path starts at the current directory. */
-  readonly file: string | URL
+  /** Path or URL of the Python file. A relative path starts at the current directory. Required without `module`. */
+  readonly file?: string | URL
   /**
-   * Name of a function of numpy arrays in the file. Default: the file has a class TritonPythonModel, as in a
+   * Instead of a file: a module by its dotted name, such as `package.models`, which Python imports from its environment
+   * or from the current directory.
+   */
+  readonly module?: string
+  /**
+   * Name of a function of numpy arrays in the file or module. Default: it has a class TritonPythonModel, as in a
    * `model.py` of Triton.
    */
   readonly function?: string
@@ -129,8 +135,8 @@ export const layer = <
       keepsInputs: false,
       mapsShared: true,
       threaded: true,
-      granularity: settings.functionName === undefined ? "requests" : "batch",
-      isStepwise: settings.functionName === undefined,
+      granularity: settings.source.functionName === undefined ? "requests" : "batch",
+      isStepwise: settings.source.functionName === undefined,
       outlivesBatches: true,
       instances: load,
     },
@@ -138,12 +144,14 @@ export const layer = <
   )
 }
 
-const cacheRefusal = ({ file }: Settings, model: string) =>
-  PythonLoadError.make({ model, file, python: undefined }, "responseCache requires a model that is not decoupled")
+const cacheRefusal = ({ source }: Settings, model: string) =>
+  PythonLoadError.make(
+    { model, file: CodeSource.print(source), python: undefined },
+    "responseCache requires a model that is not decoupled",
+  )
 
 interface Settings {
-  readonly file: string
-  readonly functionName: string | undefined
+  readonly source: CodeSource.CodeSource
   readonly options: LayerOptions
   readonly concurrency: number
   readonly limits: ProcessLimits
@@ -162,7 +170,11 @@ const check = (model: string, options: LayerOptions): Settings => {
   const wrong = (text: string) => new TypeError(`Model "${model}": ${text}.`)
   const restart = Supervisor.wrongRestart(options.restart)
   if (restart !== undefined) throw wrong(restart)
-  const { file, function: functionName, concurrency = 1, maxMemoryBytes, decoupled } = options
+  const { file, module, function: functionName, concurrency = 1, maxMemoryBytes, decoupled } = options
+  if ((file === undefined) === (module === undefined)) throw wrong("either file or module must be given")
+  if (module !== undefined && !/^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$/u.test(module)) {
+    throw wrong(`module must be a dotted name, but ${JSON.stringify(module)} was given`)
+  }
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
     throw wrong(`concurrency must be an integer of at least 1, but ${concurrency} was given`)
   }
@@ -184,8 +196,7 @@ const check = (model: string, options: LayerOptions): Settings => {
     throw wrong(`${option} must be a time above 0 and below 24 days, but ${String(given)} was given`)
   }
   return {
-    file: pathOf(file),
-    functionName,
+    source: file === undefined ? ofModule(module ?? "", functionName) : ofFile(pathOf(file), functionName),
     options,
     concurrency,
     limits: {
@@ -197,20 +208,38 @@ const check = (model: string, options: LayerOptions): Settings => {
   }
 }
 
+const ofFile = (file: string, functionName: string | undefined): CodeSource.CodeSource => ({
+  file,
+  module: undefined,
+  functionName,
+  versionDirectory: dirname(file),
+  modelDirectory: dirname(file),
+})
+
+const ofModule = (module: string, functionName: string | undefined): CodeSource.CodeSource => {
+  const folder = process.cwd()
+  return { file: "", module, functionName, versionDirectory: folder, modelDirectory: folder }
+}
+
 const pathOf = (file: string | URL): string => {
   if (file instanceof URL || file.startsWith("file:")) return fileURLToPath(file)
   return resolve(file)
 }
 
+/** Whether the code may have an `auto_complete_config`. A process for nothing would import a file once more. */
+const mayComplete = ({ file, functionName, module }: CodeSource.CodeSource): boolean =>
+  functionName === undefined && (module !== undefined || readFileSync(file, "utf8").includes("auto_complete_config"))
+
 /** Finds the interpreter, and compares the declaration with the configuration that a model.py completes. */
 const prepare = Effect.fn("Python.prepare")(function* (
   definition: Definition<Fields, Fields>,
-  { file, functionName, options, concurrency, limits }: Settings,
+  { source, options, concurrency, limits }: Settings,
 ): Effect.fn.Return<PythonInstances.PythonModelOptions, PythonLoadError.PythonLoadError> {
   const { name, version, maxBatchSize, sequencing } = definition
   const context = yield* Effect.context<never>()
-  const code = yield* Effect.try({
-    try: () => readFileSync(file, "utf8"),
+  const file = CodeSource.print(source)
+  const completes = yield* Effect.try({
+    try: () => mayComplete(source),
     catch: (error) =>
       PythonLoadError.make(
         { model: name, file, python: undefined },
@@ -228,12 +257,12 @@ const prepare = Effect.fn("Python.prepare")(function* (
     signature,
     decoupled: options.decoupled === true,
     parameters: options.parameters ?? {},
-    filename: basename(file),
+    filename: basename(source.file),
   }
   const common: PythonInstances.PythonModelOptions = {
     model: name,
     version,
-    source: { file, functionName, versionDirectory: dirname(file), modelDirectory: dirname(file) },
+    source,
     python: interpreter.executable,
     environment: ProcessEnvironment.make({
       from: process.env,
@@ -252,8 +281,7 @@ const prepare = Effect.fn("Python.prepare")(function* (
     restart: options.restart ?? {},
     ports: () => LocalPorts.make(name, context),
   }
-  // A process for nothing would import the file once more.
-  if (functionName !== undefined || !code.includes("auto_complete_config")) return common
+  if (!completes) return common
   const instance = { name: `${name}_0_0`, kind: "CPU", gpu: undefined } as const
   const config = ModelConfiguration.toJson(described, false)
   const completed = yield* AutoComplete.run({

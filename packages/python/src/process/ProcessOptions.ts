@@ -1,6 +1,7 @@
 /** All that a model process is started with. */
 import type { Signature } from "@nereid/core/internal/tensor/TensorSpec"
 import type { ModelPorts } from "./ModelPorts.ts"
+import type { CodeSource } from "./CodeSource.ts"
 
 /** Arguments of `initialize`: all of them are texts. */
 export interface InitializeArguments {
@@ -11,16 +12,6 @@ export interface InitializeArguments {
   readonly model_repository: string
   readonly model_version: string
   readonly model_name: string
-}
-
-/** Python code of a model. */
-export interface ModelSource {
-  /** Path of the file. */
-  readonly file: string
-  /** Name of the function; undefined for a file with a class TritonPythonModel. */
-  readonly functionName: string | undefined
-  readonly versionDirectory: string
-  readonly modelDirectory: string
 }
 
 /** Limits on the time of a model process, in milliseconds. */
@@ -39,7 +30,7 @@ export interface ProcessOptions {
   /** Name of the instance. */
   readonly name: string
   readonly model: string
-  readonly source: ModelSource
+  readonly source: CodeSource
   /** Path of the Python executable. */
   readonly python: string
   /** All environment variables of the process. */

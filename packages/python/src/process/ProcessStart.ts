@@ -9,6 +9,7 @@ import * as FrameKind from "../wire/FrameKind.ts"
 import type { Frame } from "../wire/FrameReader.ts"
 import * as Header from "../wire/Header.ts"
 import type { ModelPorts } from "./ModelPorts.ts"
+import * as CodeSource from "./CodeSource.ts"
 import * as PythonLoadError from "./PythonLoadError.ts"
 import type { ProcessOptions } from "./ProcessOptions.ts"
 import { SpawnedProcess } from "./SpawnedProcess.ts"
@@ -63,7 +64,7 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
       return Deferred.await(exited)
     })
     const starting = Effect.callback<StartedProcess, PythonLoadError.PythonLoadError>((resume) => {
-      const problem = { model: options.model, file: options.source.file, python: options.python }
+      const problem = { model: options.model, file: CodeSource.print(options.source), python: options.python }
       const errors: Array<string> = []
       let failure: PythonLoadError.PythonLoadError | undefined
       let listener: ProcessListener | undefined
@@ -187,6 +188,7 @@ const startMessage = (
 ) => ({
   mode: isAutoComplete === true ? "autocomplete" : source.functionName === undefined ? "triton" : "function",
   file: source.file,
+  ...(source.module !== undefined && { module: source.module }),
   ...(source.functionName !== undefined && { function: source.functionName }),
   ...(data !== undefined && { data }),
   args,

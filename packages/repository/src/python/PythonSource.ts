@@ -50,7 +50,7 @@ export const make = Effect.fn("PythonSource.make")(function* (
   if (environment !== undefined) yield* Effect.logInfo(`Using Python execution env ${environment}`)
   return {
     model: name,
-    source: { file, functionName: undefined, versionDirectory: folder, modelDirectory: path },
+    source: { file, module: undefined, functionName: undefined, versionDirectory: folder, modelDirectory: path },
     python: interpreter.executable,
     environment: ProcessEnvironment.make({
       from: process.env,
