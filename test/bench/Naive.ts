@@ -1,4 +1,6 @@
-/** Models of the examples as a program without a server's checks, batches and limits runs them: on the calling thread. */
+/**
+ * Models of the examples on the calling thread, as a program runs them without a server's checks, batches and limits.
+ */
 import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { InferenceSession, Tensor } from "onnxruntime-node"

@@ -6,7 +6,7 @@ import type { AddressInfo, Server } from "node:net"
 import * as Naive from "./Naive.ts"
 import { report } from "./Reporter.ts"
 
-/** What this program needs of fastify, which is no dependency of this repository. */
+/** The part of fastify that this program needs; fastify is no dependency of this repository. */
 interface Fastify {
   readonly server: Server
   readonly post: (
