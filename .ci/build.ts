@@ -16,6 +16,7 @@ import {
   writeFileSync,
 } from "node:fs"
 import { basename, join } from "node:path"
+import * as CommandBundle from "./CommandBundle.ts"
 import * as EffectImports from "./EffectImports.ts"
 import * as StagedPackage from "./StagedPackage.ts"
 
@@ -77,8 +78,9 @@ writeFileSync(
   }),
 )
 run("tsc", ["-p", join(out, "tsconfig.json")])
+for (const name of packages) stage(name)
+await CommandBundle.make(out)
 for (const name of packages) {
-  stage(name)
   run("npm", ["pack", "--silent", "--pack-destination", out, join(out, name)])
 }
 rmSync(join(out, "emitted"), { recursive: true })

@@ -4,8 +4,19 @@
  * dependencies fail with a stack trace on a Node that is too old. Like NodeVersion.ts, it uses only syntax and modules
  * that old versions have.
  */
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import * as NodeVersion from "./check/NodeVersion.ts"
+
+/** Of published packages only. */
+const bundle = new URL("./bundle/nereid.js", import.meta.url)
+
+const start = async () => {
+  if (existsSync(bundle)) {
+    const { isPossible } = await import("./BundleChoice.ts")
+    if (isPossible(process.argv.slice(2), process.env)) return import(bundle.href)
+  }
+  return import("./nereid.ts")
+}
 
 const { engines } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"))
 const problem = NodeVersion.problem(process.versions.node, engines.node, process.execPath)
@@ -17,7 +28,7 @@ if (problem === undefined) {
   if (process.argv[2] === "serve") {
     process.getBuiltinModule("node:v8").setFlagsFromString("--semi-space-growth-factor=1")
   }
-  import("./nereid.ts")
+  void start()
 } else {
   process.exitCode = 1
   const report = () => console.error(problem)
