@@ -19,8 +19,9 @@ export const start = async (
   file: URL,
   core: number | string | undefined,
   nodeOptions: ReadonlyArray<string> = [],
+  parameters: ReadonlyArray<string> = [],
 ): Promise<Child> => {
-  const [command = "", ...args] = onCore(core, [process.execPath, ...nodeOptions, fileURLToPath(file)])
+  const [command = "", ...args] = onCore(core, [process.execPath, ...nodeOptions, fileURLToPath(file), ...parameters])
   const child = spawn(command, args, { stdio: ["ignore", "inherit", "inherit", "ipc"] })
   const gone = once(child, "exit").then(([code, signal]: Array<unknown>) => {
     throw new Error(`${file.href} ended by itself, with ${code ?? signal}`)

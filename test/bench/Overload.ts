@@ -1,7 +1,8 @@
 /**
- * Answers in time of a server under more load than it can carry: measures its capacity by a closed loop, and then
- * offers multiples of that as independent callers with a deadline. The load shares no core with the server where
- * Cores.ts can pin them.
+ * Answers in time of a server under more load than it can carry. The capacity is the highest rate of answers in time
+ * that an open loop of rising rates finds: a closed loop would not be comparable, since its callers wait for each other
+ * and fill batches differently. Then multiples of that are offered, as independent callers with a deadline. The load
+ * shares no core with the server where Cores.ts can pin them.
  */
 import * as ClosedLoop from "@nereid/bench/internal/load/ClosedLoop"
 import * as Lane from "@nereid/bench/internal/load/Lane"
@@ -14,27 +15,28 @@ import * as Random from "@nereid/core/internal/synthetic/Random"
 export interface OverloadOptions {
   readonly target: Target
   readonly clock: ReturnType<typeof Metronome.start>
-  /** Duration of each measurement. */
-  readonly seconds: number
   /** Connections of a target with many requests on each; a target with one request on each opens what it needs. */
   readonly connections: number
-  /** Callers of the closed loop. */
-  readonly callers: number
 }
 
 /** Requests of one load. Rates are per second, times in milliseconds. */
 export interface Overload {
+  readonly offered: number
   /** Requests that were sent: fewer than offered if the load itself was too slow. */
   readonly sent: number
   readonly inTime: number
   readonly refused: number
   readonly late: number
+  readonly answeredP50: number
+  readonly answeredP99: number
   /** Of the requests that were not refused; a request that was given up counts with its deadline. */
   readonly acceptedP99: number
   readonly refusedP50: number
   readonly refusedP99: number
   /** Delay of sending, by the load. It is part of the other times. */
   readonly latenessP99: number
+  /** CPU time of the load's thread, as a share of the time. Near 1, the load was the limit. */
+  readonly loadCpu: number
   readonly reconnections: number
   readonly problems: ReadonlyMap<string, number>
 }
@@ -42,12 +44,16 @@ export interface Overload {
 /** More than these in flight are held back. */
 const maxOutstanding = 8192
 
-/** Answers per second of as many callers as keep the server busy. */
-export const capacity = async ({ target, seconds, connections, callers }: OverloadOptions): Promise<number> => {
+/** Whether the figures are those of the load rather than of the server. */
+export const isSaturated = ({ offered, sent, loadCpu, latenessP99 }: Overload): boolean =>
+  loadCpu > 0.9 || latenessP99 > 5 || sent < 0.97 * offered
+
+/** Answers per second of as many callers as keep the server busy: the start of the search, and a warm-up. */
+const closedLoop = async ({ target, connections }: OverloadOptions, callers: number): Promise<number> => {
   const lanes = await Lane.openAll(target, target.perConnection === 1 ? callers : connections)
   try {
-    await ClosedLoop.run(lanes, { concurrency: callers, seconds: seconds / 2 })
-    const { perSecond, problems } = await ClosedLoop.run(lanes, { concurrency: callers, seconds })
+    await ClosedLoop.run(lanes, { concurrency: callers, seconds: 1.5 })
+    const { perSecond, problems } = await ClosedLoop.run(lanes, { concurrency: callers, seconds: 1 })
     if (problems.count > 0) throw new Error(`the closed loop failed: ${[...problems.messages.keys()].join("; ")}`)
     return perSecond
   } finally {
@@ -55,11 +61,46 @@ export const capacity = async ({ target, seconds, connections, callers }: Overlo
   }
 }
 
-/** Offers so many requests per second, after a second of the same that does not count. */
+/** The highest rate of answers in time, and the rate that was offered for it. */
+export interface Capacity {
+  readonly inTime: number
+  readonly offered: number
+}
+
+/** Between two rates of the search. */
+const step = 1.12
+
+/** Steps without a higher rate of answers, after which the search ends. */
+const enough = 2
+
+/**
+ * Searches the capacity from a rate upwards, with callers that tell their deadline. `from`: the rate at which an
+ * earlier search found it.
+ */
+export const capacity = async (
+  options: OverloadOptions,
+  milliseconds: number,
+  callers: number,
+  from?: Capacity,
+): Promise<Capacity> => {
+  let rate = from === undefined ? 0.6 * (await closedLoop(options, callers)) : from.offered / step
+  let best: Capacity = { inTime: 0, offered: rate }
+  for (let worse = 0; worse < enough; rate *= step) {
+    const { inTime } = await offer(options, rate, { milliseconds, isTold: true }, { seconds: 1, settle: 0.3 })
+    if (inTime > best.inTime) {
+      best = { inTime, offered: rate }
+      worse = 0
+    } else worse += 1
+  }
+  return best
+}
+
+/** Offers so many requests per second, after a time of the same that does not count. */
 export const offer = async (
-  { target, clock, seconds, connections }: OverloadOptions,
+  { target, clock, connections }: OverloadOptions,
   perSecond: number,
   deadline: OpenLoop.Deadline,
+  { seconds, settle }: { readonly seconds: number; readonly settle: number },
 ): Promise<Overload> => {
   const lanes =
     target.perConnection === 1
@@ -76,19 +117,24 @@ export const offer = async (
       patience: 5000,
     })
   try {
-    await round(Math.min(1, seconds), 1)
-    const { requests, goodput, seconds: taken, lateness, reconnections, problems } = await round(seconds, 2)
+    await round(settle, 1)
+    const measured = await round(seconds, 2)
+    const { requests, goodput, seconds: taken, latencies, lateness, reconnections, problems, usage } = measured
     if (goodput === undefined) throw new Error("The load has a deadline. This is a bug of the benchmark.")
     const { accepted, refused, late } = goodput
     return {
+      offered: perSecond,
       sent: (accepted.count + refused.count) / taken,
       inTime: requests / taken,
       refused: refused.count / taken,
       late: late / taken,
+      answeredP50: latencies.percentile(50),
+      answeredP99: latencies.percentile(99),
       acceptedP99: accepted.percentile(99),
       refusedP50: refused.percentile(50),
       refusedP99: refused.percentile(99),
       latenessP99: lateness.percentile(99),
+      loadCpu: usage.cpu,
       reconnections,
       problems: problems.messages,
     }

@@ -43,7 +43,7 @@ const picture: Input = {
 
 export const inputs: Readonly<
   Record<
-    "add_sub" | "add_sub_sequence" | "digits" | "glance" | "mirror" | "held" | `waiting_${Delay}`,
+    "add_sub" | "add_sub_sequence" | "digits" | "glance" | "mirror" | "held" | "steady" | `waiting_${Delay}`,
     ReadonlyArray<Input>
   >
 > = {
@@ -53,12 +53,15 @@ export const inputs: Readonly<
   glance: [picture],
   mirror: [picture],
   held: vectors,
+  steady: vectors,
   waiting_0: vectors,
   waiting_2: vectors,
   waiting_5: vectors,
 }
 
 export type ModelName = keyof typeof inputs
+
+export const isModelName = (name: string): name is ModelName => Object.hasOwn(inputs, name)
 
 const grpcCall = (
   rpc: "modelInfer" | "modelStreamInfer",

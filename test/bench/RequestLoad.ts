@@ -68,7 +68,7 @@ export const replyLength = async (
 export const target = (
   { ports }: Pick<Child, "ports">,
   { protocol, request, others = [] }: RequestLoad,
-  replyLength: number,
+  replyLength: number | undefined,
 ): Target => {
   const host = "127.0.0.1"
   const { path, body } = request

@@ -1,4 +1,7 @@
-/** The server of goodput.ts, run as a child: a model without computation, an ONNX model, and a pipeline of models. */
+/**
+ * The server of goodput.ts and fairness.ts, run as a child: a model without computation, an ONNX model, a pipeline of
+ * models, and a model that waits.
+ */
 import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
@@ -16,11 +19,12 @@ import {
   Verdict,
   VerdictLive,
 } from "../../examples/models.ts"
+import { Steady, SteadyLive } from "./models.ts"
 import { report } from "./Reporter.ts"
 
 const local = { host: "127.0.0.1", port: 0 }
 
-const models = [AddSub, Digits, Sentiment, Tokenize, Bert, Verdict] as const
+const models = [AddSub, Digits, Sentiment, Tokenize, Bert, Verdict, Steady] as const
 
 Layer.effectDiscard(
   Effect.map(Server.Server, ({ http, grpc, models }) =>
@@ -28,7 +32,7 @@ Layer.effectDiscard(
   ),
 ).pipe(
   Layer.provide(Server.layer(models, { http: local, grpc: local, metrics: false, tuneGarbageCollector: true })),
-  Layer.provide([AddSubLive, DigitsLive, SentimentLive, TokenizeLive, BertLive, VerdictLive]),
+  Layer.provide([AddSubLive, DigitsLive, SentimentLive, TokenizeLive, BertLive, VerdictLive, SteadyLive]),
   Layer.launch,
   NodeRuntime.runMain({ teardown: Server.teardown }),
 )

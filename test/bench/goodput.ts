@@ -1,6 +1,6 @@
 /**
  * `node test/bench/goodput.ts`: answers in time of a server that is asked for more than it can do, as a share of the
- * capacity that the same run measures. docs/guides/overload.md has its figures. Starts its own server, or loads another
+ * capacity, which is measured before and after each of them. docs/guides/overload.md has its figures. Starts its own server, or loads another
  * one whose ports are given: its models need the same names and tensors.
  */
 import * as Metronome from "@nereid/bench/internal/load/Metronome"
@@ -63,49 +63,55 @@ const head = [
     "case",
     "callers",
     "times",
+    "capacity/s before, after",
     "sent/s",
     "in time/s",
     "of capacity",
-    "p99",
+    "p50, p99",
+    "accepted p99",
     "refused/s",
     "refusal p50, p99",
     "late/s",
-    "load late",
+    "load CPU, delay p99",
   ],
-  Array.from({ length: 11 }, () => "---"),
+  Array.from({ length: 13 }, () => "---"),
 ] as const
 
 const cores = Cores.pin()
 const clock = Metronome.start()
 const rows: Array<ReadonlyArray<string>> = []
 
+const milli = (time: number): string => (Number.isNaN(time) ? "" : time.toFixed(1))
+
 const measure = async (server: Child.Child, { name, load }: Case): Promise<void> => {
   const target = RequestLoad.target(server, load, await RequestLoad.replyLength(server, load))
-  const options = { target, clock, seconds, connections: 16, callers: load.concurrency }
-  const capacity = await Overload.capacity(options)
-  console.error(`${name}: capacity ${capacity.toFixed(0)}/s`)
-  rows.push([name, "closed loop", "", capacity.toFixed(0), capacity.toFixed(0), "1.00", "", "", "", "", ""])
+  const options = { target, clock, connections: 16 }
+  let before = await Overload.capacity(options, milliseconds, load.concurrency)
   for (const callers of flags.callers.split(",")) {
     for (const times of flags.times.split(",").map(Number)) {
-      const result = await Overload.offer(options, times * capacity, { milliseconds, isTold: callers === "told" })
-      const { refusedP50, refusedP99, problems, reconnections } = result
-      const refusal = result.refused === 0 ? "" : `${refusedP50.toFixed(1)}, ${refusedP99.toFixed(1)}`
+      const deadline = { milliseconds, isTold: callers === "told" }
+      const result = await Overload.offer(options, times * before.inTime, deadline, { seconds, settle: 1 })
+      const after = await Overload.capacity(options, milliseconds, load.concurrency, before)
+      const capacity = (before.inTime + after.inTime) / 2
       rows.push([
         name,
         callers,
         String(times),
+        `${before.inTime.toFixed(0)}, ${after.inTime.toFixed(0)}`,
         result.sent.toFixed(0),
         result.inTime.toFixed(0),
-        (result.inTime / capacity).toFixed(2),
-        result.acceptedP99.toFixed(1),
+        `${((100 * result.inTime) / capacity).toFixed(0)} %`,
+        `${milli(result.answeredP50)}, ${milli(result.answeredP99)}`,
+        milli(result.acceptedP99),
         result.refused.toFixed(0),
-        refusal,
+        result.refused === 0 ? "" : `${milli(result.refusedP50)}, ${milli(result.refusedP99)}`,
         result.late.toFixed(0),
-        result.latenessP99.toFixed(1),
+        `${(100 * result.loadCpu).toFixed(0)} %, ${milli(result.latenessP99)}${Overload.isSaturated(result) ? " (!)" : ""}`,
       ])
       console.error(rows.at(-1)?.join("  "))
-      if (reconnections > 0) console.error(`  ${reconnections} connections were opened again`)
-      for (const [message, count] of problems) console.error(`  ${count} × ${message}`)
+      if (result.reconnections > 0) console.error(`  ${result.reconnections} connections were opened again`)
+      for (const [message, count] of result.problems) console.error(`  ${count} × ${message}`)
+      before = after
     }
   }
 }
@@ -128,3 +134,4 @@ for (const one of cases.filter(({ name }) => names.includes(name))) {
 }
 clock.close()
 console.log(table(head, rows))
+console.log("\nTimes in milliseconds. (!): the load was too slow itself, by its CPU time, its delay or its rate.")

@@ -51,6 +51,15 @@ const waiting = (millis: Delay) => {
 
 const [waiting0, waiting2, waiting5] = [waiting(0), waiting(2), waiting(5)]
 
+/** Each batch takes 10 ms, as on another device, whatever its rows. */
+export class Steady extends Model.Service<Steady>()("steady", {
+  inputs: { INPUT0: Tensor.FP32(16), INPUT1: Tensor.FP32(16) },
+  outputs: { INPUT0: Tensor.FP32(16), INPUT1: Tensor.FP32(16) },
+  maxBatchSize: 32,
+}) {}
+
+export const SteadyLive = Model.batch(Steady, (inputs) => Effect.delay(Effect.succeed(inputs), "10 millis"))
+
 /** As examples/add-sub, with sequences: the state of each one is its last sum. */
 class AddSubSequence extends Model.Service<AddSubSequence>()("add_sub_sequence", {
   inputs: { INPUT0: Tensor.FP32("n"), INPUT1: Tensor.FP32("n") },
@@ -86,6 +95,7 @@ export const models = [
   Glance,
   Mirror,
   Held,
+  Steady,
   AddSubSequence,
   Tokens,
   waiting0.model,
@@ -96,6 +106,7 @@ export const live = Layer.mergeAll(
   GlanceLive,
   MirrorLive,
   HeldLive,
+  SteadyLive,
   AddSubSequenceLive,
   TokensLive,
   waiting0.live,
