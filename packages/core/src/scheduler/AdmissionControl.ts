@@ -73,12 +73,12 @@ export class AdmissionControl {
   }
 
   /** Nanoseconds until the answer of a request that arrives is late; infinite if it may take any time. */
-  #timeLeft({ deadline, emit }: Request, now: number): number {
+  #timeLeft({ deadline, emit, connection }: Request, now: number): number {
     if (deadline !== undefined) return deadline * 1e6 - now
     const { patience } = this.#options
     if (typeof patience === "number") return patience
     // A stream of responses is no answer that its caller waits for.
-    return emit === undefined ? patience.at(now) : Infinity
+    return emit === undefined ? patience.at(now, connection) : Infinity
   }
 
   get #limit(): string {

@@ -69,3 +69,20 @@ it("learns nothing from callers that leave at once, however many: they have not 
   for (let index = 0; index < 10_000; index++) patience.left(19 * ms, index)
   expect(patience.at(10_000)).toBe(Infinity)
 })
+
+it("does not apply to a connection whose callers stay, and does to those that are unknown or have left", () => {
+  const patience = new Patience()
+  const [staying, leaving] = [{}, {}]
+  for (let index = 0; index < 400; index++) {
+    patience.answered(60 * ms, index * ms, staying)
+    patience.left(100 * ms, index * ms, leaving)
+  }
+  const now = 400 * ms
+  expect(patience.at(now, staying)).toBe(Infinity)
+  for (const connection of [leaving, {}, undefined]) expect(patience.at(now, connection) / ms).toBeLessThan(100)
+  // A single caller that leaves does not speak for the others.
+  patience.left(100 * ms, now, staying)
+  expect(patience.at(now, staying)).toBe(Infinity)
+  for (let index = 0; index < 10; index++) patience.left(100 * ms, now, staying)
+  expect(patience.at(now, staying) / ms).toBeLessThan(100)
+})

@@ -5,6 +5,7 @@
  *
  * The value falls to a little less than the shortest time after which callers leave. It rises slowly, so that some
  * callers leave as long as any have too little patience, and at once with an answer to a caller that has waited longer.
+ * It does not apply to a connection whose own callers do not leave.
  */
 
 /** The part by which each request that ends changes the share of those that were left. */
@@ -32,6 +33,17 @@ const shortest = 20e6
 const memory = 10e9
 const memoryFactor = 100
 
+/** A connection is patient if so many of its requests have ended, and less than this share of them was left. */
+const known = 16
+const patient = 0.02
+
+/** The requests of one connection since callers of any have left. */
+interface Callers {
+  ended: number
+  /** The share of the recent ones that were left. */
+  left: number
+}
+
 export class Patience {
   #value = Infinity
   /** The time of `#value`. */
@@ -41,17 +53,24 @@ export class Patience {
   /** The share of the recent requests that were left. */
   #left = 0
   #applies = false
+  #connections = new WeakMap<object, Callers>()
 
-  /** Infinite if it is unknown. */
-  at(now: number): number {
+  /** For a caller of this connection; infinite if it is unknown. */
+  at(now: number, connection?: object): number {
     if (this.#isOld(now)) this.#forget()
-    return this.#applies ? this.#value + (now - this.#at) * rise : Infinity
+    if (!this.#applies) return Infinity
+    const callers = connection && this.#connections.get(connection)
+    if (callers !== undefined && callers.ended >= known && callers.left < patient) return Infinity
+    return this.#value + (now - this.#at) * rise
   }
 
   /** A caller has left after this time. */
-  left(time: number, now: number): void {
+  left(time: number, now: number, connection?: object): void {
     if (time < shortest) return
     this.#advance(now)
+    const callers = this.#callersOf(connection)
+    callers.ended += 1
+    callers.left += (1 - callers.left) * recent
     this.#lastLeft = now
     this.#left += (1 - this.#left) * recent
     const wanted = time * safe
@@ -62,11 +81,22 @@ export class Patience {
   }
 
   /** A caller was still there after this time, and has its answer. */
-  answered(time: number, now: number): void {
+  answered(time: number, now: number, connection?: object): void {
     if (this.#value === Infinity) return
     this.#advance(now)
+    const callers = this.#callersOf(connection)
+    callers.ended += 1
+    callers.left -= callers.left * recent
     this.#left -= this.#left * recent
     if (time > this.#value) this.#value += (time - this.#value) * refuted
+  }
+
+  #callersOf(connection: object | undefined): Callers {
+    const found = connection && this.#connections.get(connection)
+    if (found !== undefined) return found
+    const callers = { ended: 0, left: 0 }
+    if (connection !== undefined) this.#connections.set(connection, callers)
+    return callers
   }
 
   #advance(now: number): void {
@@ -83,5 +113,6 @@ export class Patience {
     this.#value = Infinity
     this.#left = 0
     this.#applies = false
+    this.#connections = new WeakMap()
   }
 }

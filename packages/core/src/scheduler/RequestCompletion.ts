@@ -55,7 +55,8 @@ export class RequestCompletion {
     const { statistics, nanos, patience } = this.#options
     const waited = elapsed - compute.input - compute.infer - compute.output
     queued.statistics.succeeded(elapsed, waited, compute, queued.request.id)
-    if (queued.request.deadline === undefined) patience?.answered(elapsed, queued.queuedAt + elapsed)
+    if (queued.request.deadline === undefined)
+      patience?.answered(elapsed, queued.queuedAt + elapsed, queued.request.connection)
     queued.continues = result.success.rest !== undefined
     if (queued.request.emit !== undefined && !queued.continues) {
       statistics.response(queued.responses)?.ended(nanos() - queued.respondedAt)
@@ -88,9 +89,9 @@ export class RequestCompletion {
     if (this.#end(queued, "CANCELED")) {
       this.#countFailure(queued, "CANCELED")
       const { patience, nanos } = this.#options
-      const { deadline, emit } = queued.request
+      const { deadline, emit, connection } = queued.request
       const now = nanos()
-      if (deadline === undefined && emit === undefined) patience?.left(now - queued.queuedAt, now)
+      if (deadline === undefined && emit === undefined) patience?.left(now - queued.queuedAt, now, connection)
     }
     this.#options.deadlines.delete(queued)
     this.ordering?.leave(queued)
