@@ -22,3 +22,14 @@ export const withoutStack = <E extends Error>(make: () => E): E => {
     Error.stackTraceLimit = stackTraceLimit
   }
 }
+
+const shared = new WeakSet<Error>()
+
+/** Makes an error with which many requests end, so that a transport keeps its bytes. */
+export const sharedRefusal = <E extends Error>(make: () => E): E => {
+  const error = withoutStack(make)
+  shared.add(error)
+  return error
+}
+
+export const isShared = (error: Error): boolean => shared.has(error)

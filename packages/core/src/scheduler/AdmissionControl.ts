@@ -9,6 +9,7 @@ import { withoutStack } from "../error/Refusal.ts"
 import { errorPrefix, type Request } from "../request/Request.ts"
 import type { QueueRefusals } from "../metrics/ModelStatistics.ts"
 import type { Admission } from "./Admission.ts"
+import * as EarlyRefusal from "./EarlyRefusal.ts"
 import type { Patience } from "./Patience.ts"
 import type { Pool } from "./Pool.ts"
 import type { Queue } from "./Queue.ts"
@@ -49,12 +50,13 @@ export class AdmissionControl {
     return undefined
   }
 
-  /** The same of a request that has not arrived completely, and may still be admitted. */
+  /** The same of a request that has not arrived completely, and may still be admitted. The refusals are shared. */
   preview(request: Request, now: number): QueueFull | undefined {
     const left = this.#timeLeft(request, now)
     const predicted = this.#predict(request, left, now)
     if (predicted === undefined || this.#options.admission.isInTime(predicted, left)) return undefined
-    return this.#refuse(request, predicted, left)
+    this.#options.refusals.predicted += 1
+    return EarlyRefusal.of((predicted - Math.max(0, left)) / 1e6)
   }
 
   #predict(request: Request, left: number, now: number): number | undefined {

@@ -43,7 +43,7 @@ import { plain, type Queueing } from "../model/QueuePolicy.ts"
 import { QueueTimeouts } from "./QueueTimeouts.ts"
 import { RequestQueue } from "./RequestQueue.ts"
 import { counted } from "./ResponseCount.ts"
-import { stopping, withoutStack } from "../error/Refusal.ts"
+import { sharedRefusal, stopping, withoutStack } from "../error/Refusal.ts"
 import { SequenceMove } from "../transfer/SequenceMove.ts"
 import type { FailureReason, RequestStatistics, ModelStatistics } from "../metrics/ModelStatistics.ts"
 import * as MonotonicTime from "../request/MonotonicTime.ts"
@@ -414,5 +414,10 @@ export class Scheduler {
   }
 }
 
-const expired = (request: Request) =>
-  withoutStack(() => new DeadlineExceeded({ message: `${errorPrefix(request)}Deadline Exceeded` }))
+const expired = (request: Request): DeadlineExceeded =>
+  request.id === "" ? expiredWithoutId : withoutStack(() => deadlineExceeded(request))
+
+const deadlineExceeded = (request: Pick<Request, "id">) =>
+  new DeadlineExceeded({ message: `${errorPrefix(request)}Deadline Exceeded` })
+
+const expiredWithoutId = sharedRefusal(() => deadlineExceeded({ id: "" }))

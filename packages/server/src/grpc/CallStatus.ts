@@ -15,7 +15,7 @@ import {
   Unavailable,
 } from "@nereid/core/Errors"
 import { retryAfter } from "@nereid/core/internal/error/InferenceError"
-import * as LateReading from "../limit/LateReading.ts"
+import { isShared } from "@nereid/core/internal/error/Refusal"
 import { minRate } from "../limit/ReceiveRate.ts"
 
 export interface CallStatus {
@@ -26,9 +26,14 @@ export interface CallStatus {
   readonly document: string | undefined
   /** Milliseconds after which the client may retry; undefined if unknown. */
   readonly retryAfter: number | undefined
+  /** Whether many calls end with this object, so that its bytes are worth keeping. Default false. */
+  readonly isShared?: boolean
 }
 
-export const fromError = (error: InferenceError): CallStatus => ({
+/** The status of an error; of a shared one (Refusal.ts of core) always the same object. */
+export const fromError = (error: InferenceError): CallStatus => (isShared(error) ? fromShared(error) : make(error))
+
+const make = (error: InferenceError): CallStatus => ({
   code: statusOf(error).grpc,
   message: error.message,
   tag: tagOf(error),
@@ -36,9 +41,19 @@ export const fromError = (error: InferenceError): CallStatus => ({
   retryAfter: retryAfter(error),
 })
 
+const shared = new WeakMap<InferenceError, CallStatus>()
+
+const fromShared = (error: InferenceError): CallStatus => {
+  const known = shared.get(error)
+  if (known !== undefined) return known
+  const status = { ...make(error), isShared: true }
+  shared.set(error, status)
+  return status
+}
+
 /** Status of an exceeded byte limit, for which gRPC has a separate code. */
 export const exhausted = (error: InferenceError): CallStatus => ({
-  ...fromError(error),
+  ...make(error),
   code: GrpcCode.RESOURCE_EXHAUSTED,
 })
 
@@ -47,16 +62,6 @@ export const name = (code: number): string => codeName(code) ?? String(code)
 
 /** A defect. Its cause is in the log and not for the caller. */
 export const internal = fromError(new ExecutionFailed({ message: "Internal server error; see the server log" }))
-
-/** A call was read too late to be answered in time. Always these objects: their bytes are encoded once. */
-const readLate = fromError(LateReading.refused)
-const readPassed = fromError(LateReading.passed)
-
-export const lateReadings: ReadonlyArray<CallStatus> = [readLate, readPassed]
-
-/** The status of a refusal of LateReading.ts. */
-export const ofLateReading = (error: InferenceError): CallStatus =>
-  error === LateReading.passed ? readPassed : readLate
 
 /** The client ended its stream within a message. `progress` describes the received part. */
 export const incomplete = (progress: string): CallStatus =>

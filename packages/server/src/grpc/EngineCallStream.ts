@@ -143,9 +143,8 @@ class EngineCallStream extends SendingCall implements CallStream, StreamHandler 
   fail(status: CallStatus.CallStatus): void {
     if (this.#isOver()) return
     this.#hasEnded = true
-    const known = lateHeads.get(status)
-    if (known !== undefined) {
-      this.#connection.head(this.#stream, known, [], true)
+    if (status.isShared === true && !this.#hasSentHead) {
+      this.#connection.head(this.#stream, sharedHead(status), [], true)
       return this.#ended(0)
     }
     const trailers = Object.entries(CallStatus.trailers(status)).flat()
@@ -188,12 +187,16 @@ const maxBytesAfterEnd = 16 * 1024 * 1024
 /** Without a date header, like gRPC's own servers. */
 const replyHead = new HeaderTemplate([":status", "200", "content-type", GrpcContentType.protobuf])
 
-/** Whole responses of calls that end at their headers. */
-const lateHeads = new Map(
-  CallStatus.lateReadings.map((status) => {
-    const head = { ":status": "200", "content-type": GrpcContentType.protobuf, ...CallStatus.trailers(status) }
-    return [status, new HeaderTemplate(Object.entries(head).flat())]
-  }),
-)
+/** Whole responses of calls that end with the same status. */
+const sharedHeads = new WeakMap<CallStatus.CallStatus, HeaderTemplate>()
+
+const sharedHead = (status: CallStatus.CallStatus): HeaderTemplate => {
+  const known = sharedHeads.get(status)
+  if (known !== undefined) return known
+  const head = { ":status": "200", "content-type": GrpcContentType.protobuf, ...CallStatus.trailers(status) }
+  const template = new HeaderTemplate(Object.entries(head).flat())
+  sharedHeads.set(status, template)
+  return template
+}
 
 const okTrailers = new HeaderTemplate(Object.entries(GrpcStatus.ok).flat())

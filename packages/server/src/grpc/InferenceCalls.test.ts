@@ -28,6 +28,13 @@ class Gated extends Model.Service<Gated>()("gated", {
   maxBatchSize: 1,
 }) {}
 
+/** Answers 0 after 5 ms, and others when the test opens it. */
+class Slow extends Model.Service<Slow>()("slow", {
+  inputs: { X: Tensor.scalar("INT32") },
+  outputs: { Y: Tensor.scalar("INT32") },
+  maxBatchSize: 1,
+}) {}
+
 /** 0, 1, … without end. */
 class Endless extends Model.Service<Endless>()("endless", {
   inputs: { X: Tensor.scalar("INT32") },
@@ -76,12 +83,18 @@ const harness = Effect.fnUntraced(function* (
     Model.each(Gated, ({ X }) =>
       Queue.offer(started, undefined).pipe(Effect.andThen(Deferred.await(open)), Effect.as({ Y: X })),
     ),
+    Model.each(Slow, ({ X }) =>
+      X === 0
+        ? Effect.delay(Effect.succeed({ Y: X }), "5 millis")
+        : Queue.offer(started, undefined).pipe(Effect.andThen(Deferred.await(open)), Effect.as({ Y: X })),
+    ),
     Model.stream(Endless, () => Stream.fromEffectRepeat(Effect.sync(() => ({ Y: produced.count++ })))),
   )
-  const services = yield* Effect.all([Twice, Gated, Endless]).pipe(Effect.provide(yield* Layer.build(layers)))
-  const [twice, gated, endless] = services.map(({ model }) => model)
-  if (twice === undefined || gated === undefined || endless === undefined) throw new Error("no models")
-  const gateway = Gateway.make(ModelStore.of([twice, gated, endless]), {
+  const services = yield* Effect.all([Twice, Gated, Slow, Endless]).pipe(Effect.provide(yield* Layer.build(layers)))
+  const [twice, gated, slow, endless] = services.map(({ model }) => model)
+  if (twice === undefined || gated === undefined || slow === undefined || endless === undefined)
+    throw new Error("no models")
+  const gateway = Gateway.make(ModelStore.of([twice, gated, slow, endless]), {
     id: "nereid",
     version: "0",
     maxInFlightSize: 1e6,
@@ -99,7 +112,7 @@ const harness = Effect.fnUntraced(function* (
     logDefect: (defect) => void defects.push(defect),
   })
   yield* Effect.addFinalizer(() => Effect.sync(() => gateway.endStreams()))
-  return { gateway, calls, twice, gated, endless, open, started, produced, defects }
+  return { gateway, calls, twice, gated, slow, endless, open, started, produced, defects }
 })
 
 const ended = (call: MemoryCallStream) => Effect.promise(() => call.ended)
@@ -151,6 +164,33 @@ describe("unary", () => {
       expect([yield* ended(patient), yield* ended(early)]).toEqual(["OK", "OK"])
       expect(acted).toEqual(["late_reading"])
       expect(twice.description.statistics.success.count).toBe(2)
+    }),
+  )
+
+  it.live("is refused by its first bytes if the queue of its model is too long for its deadline", () =>
+    Effect.gen(function* () {
+      const { calls, slow, started, open, gateway } = yield* harness()
+      const send = (x: number, timeout: string, length?: number) => {
+        const call = new MemoryCallStream(calls, { ...unary, "grpc-timeout": timeout })
+        call.write(requestFrame("slow", x).subarray(0, length))
+        return call
+      }
+      for (let count = 0; count < 4; count++) expect(yield* ended(send(0, "10S"))).toBe("OK")
+      const running = send(1, "10S")
+      yield* Queue.take(started)
+      const refusals = [send(2, "3m"), send(2, "3m", 20)]
+      for (const call of refusals) {
+        expect(yield* ended(call)).toMatchObject({ code: 14, tag: "QueueFull", retryAfter: expect.any(Number) })
+        // The rest has no effect.
+        call.write(requestFrame("slow", 2).subarray(20))
+        call.halfClose()
+        call.close()
+      }
+      const patient = send(3, "10S")
+      yield* Deferred.succeed(open, undefined)
+      expect([yield* ended(running), yield* ended(patient)]).toEqual(["OK", "OK"])
+      expect(slow.description.statistics.failures.REJECTED).toBe(2)
+      expect(gateway.memory.used).toBe(0)
     }),
   )
 

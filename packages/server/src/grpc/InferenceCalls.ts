@@ -46,7 +46,7 @@ export const make = (options: InferenceOptions): CallHandler => {
       const milliseconds = timeout === undefined ? undefined : GrpcTimeout.parse(String(timeout))
       const waited = lateReading.waited()
       const late = isStream ? undefined : lateReading.refusal(waited, milliseconds)
-      if (late !== undefined) return refuse(stream, CallStatus.ofLateReading(late), record)
+      if (late !== undefined) return refuse(stream, CallStatus.fromError(late), record)
       const prepare = RequestPreparation.make(forward, record, headers, Object.entries)
       const deadline = milliseconds === undefined ? undefined : MonotonicTime.millis() + milliseconds - waited
       const call = isStream

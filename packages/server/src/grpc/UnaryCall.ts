@@ -4,7 +4,8 @@
  *
  *   onData … ─► whole message ─► decode ─► gateway.infer ─► stream.reply │ stream.fail
  *     │ too large, compressed, a second one,                   │ onClose before the response: cancel
- *     │ memory budget of all calls exceeded: fail at once
+ *     │ memory budget of all calls exceeded,
+ *     │ queue too long by its first bytes: fail at once
  *   onEnd, or a timeout, before the message is complete: fail
  *
  * The call goes to the gateway at the last byte of the message, and does not wait for the end of the stream. The length
@@ -25,6 +26,7 @@ import type { CallRecord } from "../log/CallRecord.ts"
 import { type MessageLimits, RequestMessageReader } from "./RequestMessageReader.ts"
 import type { RequestPreparation } from "../gateway/RequestPreparation.ts"
 import * as CallStatus from "./CallStatus.ts"
+import * as QueuePreview from "./QueuePreview.ts"
 import * as RequestMemory from "../memory/RequestMemory.ts"
 
 export interface GrpcCallOptions extends MessageLimits {
@@ -75,7 +77,13 @@ export class UnaryCall extends ReceivingCall implements Call {
   onData(chunk: Uint8Array): void {
     if (this.#done || chunk.length === 0) return
     if (this.#hasMessage) return this.#failExtra()
-    if (this.#reader === undefined && isWhole(chunk, this.#options.maxMessageSize)) {
+    const { gateway } = this.#options
+    const isFirst = this.#reader === undefined
+    const late = isFirst
+      ? QueuePreview.refusal(gateway, chunk, this.#metadata.deadline, this.#stream.memory)
+      : undefined
+    if (late !== undefined) return this.fail(late)
+    if (isFirst && isWhole(chunk, this.#options.maxMessageSize)) {
       return this.#infer(chunk, prefixLength, chunk.length)
     }
     const reader = (this.#reader ??= new RequestMessageReader(this.#options, this.#stream.memory))

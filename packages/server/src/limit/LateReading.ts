@@ -10,6 +10,7 @@
  * never refused here: that other callers left says nothing of them, and a burst makes turns long without an overload.
  */
 import { DeadlineExceeded, QueueFull } from "@nereid/core/Errors"
+import { sharedRefusal } from "@nereid/core/internal/error/Refusal"
 import { performance } from "node:perf_hooks"
 import type { LimitReports } from "./LimitReports.ts"
 
@@ -101,10 +102,14 @@ export class LateReading {
   }
 }
 
-/** The refusals: so many are sent that each costs no more than its bytes. */
-export const refused = new QueueFull({
-  message: "The server has too many requests to read, and would answer this one too late",
-  retryAfter: 100,
-})
+const refused = sharedRefusal(
+  () =>
+    new QueueFull({
+      message: "The server has too many requests to read, and would answer this one too late",
+      retryAfter: 100,
+    }),
+)
 
-export const passed = new DeadlineExceeded({ message: "Deadline Exceeded: the request was read after it" })
+const passed = sharedRefusal(
+  () => new DeadlineExceeded({ message: "Deadline Exceeded: the request was read after it" }),
+)
