@@ -52,8 +52,8 @@ it("a longer queue never ends earlier, and less time never helps", () => {
       const predict = (rowsAhead: number) => admission.predict({ ...load, now: 3, rowsAhead, slots }) ?? 0
       const [fewer, more] = [Math.min(one, other), Math.max(one, other)]
       expect(predict(fewer)).toBeLessThanOrEqual(predict(more))
-      if (admission.isInTime(predict(more), left)) expect(admission.isInTime(predict(fewer), left)).toBe(true)
-      if (admission.isInTime(predict(one), left)) expect(admission.isInTime(predict(one), left + 1)).toBe(true)
+      if (admission.isInTime(predict(more), left, 0)) expect(admission.isInTime(predict(fewer), left, 0)).toBe(true)
+      if (admission.isInTime(predict(one), left, 0)) expect(admission.isInTime(predict(one), left + 1, 0)).toBe(true)
     }),
   )
 })
@@ -68,20 +68,20 @@ it("smaller batches than the largest, if those leave requests behind, make the q
 
 it("requests that end later than predicted raise the margin, up to a part of the time that is left", () => {
   const admission = learned()
-  expect(admission.isInTime(99, 100)).toBe(true)
+  expect(admission.isInTime(99, 100, 0)).toBe(true)
   for (let request = 0; request < 1000; request++) admission.answered(50)
-  expect(admission.isInTime(71, 100)).toBe(false)
-  expect(admission.isInTime(69, 100)).toBe(true)
+  expect(admission.isInTime(71, 100, 0)).toBe(false)
+  expect(admission.isInTime(69, 100, 0)).toBe(true)
   for (let request = 0; request < 1e5; request++) admission.answered(-1)
-  expect(admission.isInTime(99, 100)).toBe(true)
+  expect(admission.isInTime(99, 100, 0)).toBe(true)
 })
 
 it("callers that leave early teach nothing, and those that leave late do", () => {
   const admission = learned()
   for (let request = 0; request < 1000; request++) admission.abandoned(-10)
-  expect(admission.isInTime(99, 100)).toBe(true)
+  expect(admission.isInTime(99, 100, 0)).toBe(true)
   for (let request = 0; request < 1000; request++) admission.abandoned(10)
-  expect(admission.isInTime(99, 100)).toBe(false)
+  expect(admission.isInTime(99, 100, 0)).toBe(false)
 })
 
 it("an interrupted batch teaches only that it would have taken longer, and a failed one nothing", () => {

@@ -10,6 +10,7 @@
  */
 import { BatchCosts } from "./BatchCosts.ts"
 import { LatenessMargin } from "./LatenessMargin.ts"
+import { StandingQueue } from "./StandingQueue.ts"
 
 /** The queue and the instances at the time of a prediction. */
 export interface Load {
@@ -32,6 +33,14 @@ export interface Load {
  */
 const maxMarginShare = 0.3
 
+/**
+ * Time until an answer in a queue that stands: a part of the remaining time, or that of so many full batches, one of
+ * which runs, and a pause of the event loop.
+ */
+const standingShare = 0.3
+const standingBatches = 4
+const standingPause = 10e6
+
 /** Time after the last batch until what was learned is forgotten. */
 const maxAge = 60e9
 
@@ -44,6 +53,7 @@ export type BatchEnd = "complete" | "interrupted" | "failed"
 export class Admission {
   #costs = new BatchCosts()
   #margin = new LatenessMargin()
+  readonly #standing = new StandingQueue()
   /** Usual rows of a batch if more than that wait. */
   #fullRows: number
   #running = 0
@@ -59,7 +69,10 @@ export class Admission {
   predict({ now, rows, rowsAhead, slots, free, longestWait }: Load): number | undefined {
     if (!this.#costs.isKnown || slots === 0 || this.#isStale(now)) return undefined
     const batchesAhead = Math.floor(rowsAhead / this.#fullRows)
-    if (batchesAhead < free) return undefined
+    if (batchesAhead < free) {
+      this.#standing.admits(false, now)
+      return undefined
+    }
     const fullBatch = this.#costs.mean(this.#fullRows)
     // At most one batch for each slot: batches may have been expected to end later than they are now, or may run on
     // instances that were replaced.
@@ -69,8 +82,13 @@ export class Admission {
     return Math.min((rest + waiting) / slots, longestWait) + this.#costs.low(ownRows)
   }
 
-  /** Whether a request with so much time left is answered in time, by its prediction. */
-  isInTime(predicted: number, left: number): boolean {
+  /**
+   * Whether a request with so much time left is answered in time, by its prediction. If the queue stands, in a part of
+   * that time.
+   */
+  isInTime(predicted: number, left: number, now: number): boolean {
+    const short = standingPause + standingBatches * this.#costs.mean(this.#fullRows)
+    if (!this.#standing.admits(predicted > Math.max(short, standingShare * left), now)) return false
     return predicted + Math.min(this.#margin.value, maxMarginShare * left) <= left
   }
 

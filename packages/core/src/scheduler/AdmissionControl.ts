@@ -42,7 +42,7 @@ export class AdmissionControl {
     const left = this.#timeLeft(request, now)
     const predicted = this.#predict(request, left, now)
     if (predicted === undefined) return undefined
-    if (!this.#options.admission.isInTime(predicted, left)) return this.#refuse(request, predicted, left)
+    if (!this.#options.admission.isInTime(predicted, left, now)) return this.#refuse(request, predicted, left)
     queued.predictedEnd = now + predicted
     if (request.deadline === undefined) return undefined
     queued.dueAt = request.deadline * 1e6
@@ -54,9 +54,9 @@ export class AdmissionControl {
   preview(request: Request, now: number): QueueFull | undefined {
     const left = this.#timeLeft(request, now)
     const predicted = this.#predict(request, left, now)
-    if (predicted === undefined || this.#options.admission.isInTime(predicted, left)) return undefined
+    if (predicted === undefined || this.#options.admission.isInTime(predicted, left, now)) return undefined
     this.#options.refusals.predicted += 1
-    return EarlyRefusal.of((predicted - Math.max(0, left)) / 1e6)
+    return EarlyRefusal.of(overdue(predicted, left))
   }
 
   #predict(request: Request, left: number, now: number): number | undefined {
@@ -118,9 +118,14 @@ export class AdmissionControl {
 /** Rounded to a tenth of a millisecond. */
 const millis = (nanos: number): number => Math.max(0, Math.round(nanos / 1e5) / 10)
 
+/** Milliseconds by which a request would be late; in a queue that stands, until the queue has been worked off. */
+const overdue = (predicted: number, left: number): number =>
+  (predicted > left ? predicted - Math.max(0, left) : predicted) / 1e6
+
 const tooLate = (request: Request, predicted: number, left: number, limit: string): QueueFull => {
+  const problem = predicted > left ? "is too long to answer in time" : "has been too long for some time"
   const times = `an answer is expected in ${millis(predicted)} ms, and ${millis(left)} ms ${limit}`
-  const message = `${errorPrefix(request)}The queue is too long to answer in time: ${times}`
-  const retryAfter = Math.max(1, Math.round((predicted - Math.max(0, left)) / 1e6))
+  const message = `${errorPrefix(request)}The queue ${problem}: ${times}`
+  const retryAfter = Math.max(1, Math.round(overdue(predicted, left)))
   return withoutStack(() => new QueueFull({ message, retryAfter }))
 }
