@@ -70,7 +70,7 @@ export class Admission {
     if (!this.#costs.isKnown || slots === 0 || this.#isStale(now)) return undefined
     const batchesAhead = Math.floor(rowsAhead / this.#fullRows)
     if (batchesAhead < free) {
-      this.#standing.admits(false, now)
+      this.#standing.admits("short", now)
       return undefined
     }
     const fullBatch = this.#costs.mean(this.#fullRows)
@@ -88,8 +88,9 @@ export class Admission {
    */
   isInTime(predicted: number, left: number, now: number): boolean {
     const short = standingPause + standingBatches * this.#costs.mean(this.#fullRows)
-    if (!this.#standing.admits(predicted > Math.max(short, standingShare * left), now)) return false
-    return predicted + Math.min(this.#margin.value, maxMarginShare * left) <= left
+    const isLate = predicted + Math.min(this.#margin.value, maxMarginShare * left) > left
+    const isLong = predicted > Math.max(short, standingShare * left)
+    return this.#standing.admits(isLate ? "late" : isLong ? "long" : "short", now)
   }
 
   /** Whether a request of a batch with these rows, which starts now, can be answered in the time that is left. */

@@ -1,15 +1,24 @@
 import { expect, it } from "vitest"
-import { StandingQueue } from "./StandingQueue.ts"
+import { StandingQueue, type Wait } from "./StandingQueue.ts"
 
-/** One arrival each millisecond, from a time on: L waits for long, s does not. Returns who was refused, as "x". */
+const waits: { readonly [letter: string]: Wait } = { s: "short", L: "long", t: "late" }
+
+/** One arrival each millisecond, from a time on, by the letters of their waits. Returns who was refused, as "x". */
 const arrive = (queue: StandingQueue, from: number, arrivals: string): string =>
-  [...arrivals].map((wait, index) => (queue.admits(wait === "L", (from + index) * 1e6) ? wait : "x")).join("")
+  [...arrivals]
+    .map((letter, index) => (queue.admits(waits[letter] ?? "short", (from + index) * 1e6) ? letter : "x"))
+    .join("")
 
-const many = (wait: string, count: number) => wait.repeat(count)
+const many = (letters: string, count: number) => letters.repeat(count)
 
-it("long waits are refused once all of an interval were long", () => {
+it("long waits are refused once all of an interval were long, and any was too long", () => {
   const queue = new StandingQueue()
-  expect(arrive(queue, 0, many("L", 200))).toBe(many("L", 100) + many("x", 100))
+  expect(arrive(queue, 0, `${many("L", 99)}t${many("L", 100)}`)).toBe(many("L", 99) + many("x", 101))
+})
+
+it("long waits that all end in time are admitted for as long as they come", () => {
+  const queue = new StandingQueue()
+  expect(arrive(queue, 0, many("L", 1_000))).not.toContain("x")
 })
 
 it("a burst ends before", () => {
@@ -19,7 +28,7 @@ it("a burst ends before", () => {
 
 it("a queue that stands admits short waits, and long ones after an interval without any", () => {
   const queue = new StandingQueue()
-  arrive(queue, 0, many("L", 100))
+  arrive(queue, 0, many("tL", 50))
   expect(arrive(queue, 100, many("sL", 50))).toBe(many("sx", 50))
   // It would be long again at once if what is refused here were admitted.
   expect(arrive(queue, 200, many("s", 99) + "L")).toBe(many("s", 99) + "x")
@@ -28,6 +37,6 @@ it("a queue that stands admits short waits, and long ones after an interval with
 
 it("what was long ago says nothing", () => {
   const queue = new StandingQueue()
-  arrive(queue, 0, many("L", 100))
+  arrive(queue, 0, many("tL", 50))
   expect(arrive(queue, 350, "L")).toBe("L")
 })
