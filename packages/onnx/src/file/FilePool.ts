@@ -117,8 +117,8 @@ export class FilePool {
   #grow(): void {
     this.#isGrowing = false
     if (this.#queue.length === 0 || this.#idle.size > 0 || this.#threads.size >= maxThreads) return
-    // Another thread would start later than this one takes the calls that wait, and take 7 MB.
-    if ([...this.#threads].some(({ isStarting }) => isStarting)) return this.#growLater()
+    // Another thread would start later than the first one takes the calls that wait, and take 7 MB.
+    if (this.#threads.size > 0 && [...this.#threads].every(({ isStarting }) => isStarting)) return this.#growLater()
     const thread = this.#start()
     if (thread instanceof FileThread) this.#rest(thread)
     this.#dispatch()
