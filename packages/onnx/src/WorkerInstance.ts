@@ -18,7 +18,6 @@ import type { TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import { constVoid } from "effect/Function"
 import { Deferred, Effect, Exit, Result } from "effect"
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker, type WorkerOptions } from "node:worker_threads"
-import { BriefWait } from "./BriefWait.ts"
 import * as GeneralBatch from "./GeneralBatch.ts"
 import * as OnnxLoadError from "./OnnxLoadError.ts"
 import * as SlotBatch from "./SlotBatch.ts"
@@ -128,7 +127,6 @@ export class WorkerInstance implements Supervised {
   readonly #lent = Array.from({ length: Slots.slotCount }, () => new LentMemory())
   /** Batches by sequence number, from #done to #head; at most one per slot. */
   readonly #inFlight: Array<InFlight> = []
-  readonly #briefWait = new BriefWait()
   #head = 0
   #done = 0
   #watching = false
@@ -186,21 +184,7 @@ export class WorkerInstance implements Supervised {
     const kind = this.#writeBatch(batch)
     this.#inFlight.push({ batch, inputDuration: (performance.now() - startedAt) * 1e6, settle })
     this.#advance(kind)
-    if (!this.#watching && !this.#endsBriefly()) this.#watch()
-  }
-
-  /** Whether the batch has ended, and was settled, while the event loop waited for it. */
-  #endsBriefly(): boolean {
-    const { idle } = performance.eventLoopUtilization()
-    const limit = this.#briefWait.limit(idle)
-    if (limit === 0) return false
-    if (Atomics.wait(this.#control, Slots.DONE, this.#done, limit) === "timed-out") {
-      this.#briefWait.missed()
-      return false
-    }
-    this.#briefWait.ended(idle)
-    this.#takeDone()
-    return true
+    if (!this.#watching) this.#watch()
   }
 
   /** Writes the batch into a slot or a message for the worker; returns its kind word. */
@@ -250,7 +234,6 @@ export class WorkerInstance implements Supervised {
     if (this.#state === "exited") return
     this.#takeDone()
     if (this.#inFlight.length > 0) return this.#watch()
-    this.#briefWait.ended(performance.eventLoopUtilization().idle)
     this.#watching = false
     if (this.#state === "running") this.#worker.unref()
   }
@@ -268,7 +251,6 @@ export class WorkerInstance implements Supervised {
   #outcome({ batch, inputDuration }: InFlight): Exit.Exit<ExecutionResult, InferenceError> {
     const startedAt = performance.now()
     const inferDuration = this.#durations[Slots.durationWord(this.#done)] ?? 0
-    this.#briefWait.ran(inferDuration)
     const layout = this.#layoutOfOutcome()
     const responses = layout === undefined ? this.#received(batch) : Result.succeed(this.#read(layout, batch))
     if (Result.isFailure(responses)) return Exit.fail(responses.failure)

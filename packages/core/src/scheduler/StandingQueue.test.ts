@@ -35,7 +35,7 @@ it("a queue that stands admits short waits, and long ones after an interval with
   expect(arrive(queue, 300, many("s", 100) + "L")).toBe(many("s", 100) + "L")
 })
 
-it("what was long ago says nothing", () => {
+it("an interval that is long past does not count", () => {
   const queue = new StandingQueue()
   arrive(queue, 0, many("tL", 50))
   expect(arrive(queue, 350, "L")).toBe("L")

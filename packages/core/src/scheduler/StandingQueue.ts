@@ -1,8 +1,8 @@
 /**
- * Notices an overloaded queue that stands: for some time, each request that arrives would wait for long, and some would
- * be late. Such a queue answers no more than a short one, which keeps the instances as busy, but each of its requests is
- * late after the smallest pause. So a long wait is allowed in a burst, and where all requests are answered in time, and
- * not while the queue stands. Pure data without a clock: times are arguments, in nanoseconds.
+ * Notices an overloaded queue that stands: for some time, each request that arrives would wait for long, and some
+ * would be late. Such a queue answers no more than a short one, which keeps the instances as busy, but each of its
+ * requests is late after the smallest pause. So a long wait is allowed in a burst, and where all requests are answered
+ * in time, and not while the queue stands. Pure data without a clock: times are arguments, in nanoseconds.
  *
  *   long waits     ── all long and some late, ──►    stands    ── none long, ──►    long waits
  *   are allowed       for an interval                             for an interval   are allowed
