@@ -6,6 +6,7 @@
 import type { Socket } from "node:net"
 import { Connection, type ConnectionEvents, type ConnectionOptions } from "../connection/Connection.ts"
 import { ConnectionError, ErrorCode } from "../frame/ErrorCode.ts"
+import { type Reader, readTurns } from "./ReadTurns.ts"
 
 /** Bytes in the socket from which further data waits with its stream. */
 const maxUnsent = 256 * 1024
@@ -40,6 +41,10 @@ export class SocketConnection {
   readonly #unfinishedMillis: number
   /** Set while a block or frame may be unfinished. */
   #unfinishedTimer: NodeJS.Timeout | undefined
+  /** Whether it reads nothing before its next turn, and before the peer has read. */
+  #givesWay = false
+  #isHeldBack = false
+  readonly #reader: Reader
   readonly #flush: () => void
 
   /** Takes over the socket, with what it has not emitted yet. */
@@ -49,6 +54,14 @@ export class SocketConnection {
     this.#flush = () => {
       this.#isScheduled = false
       this.#write()
+    }
+    this.#reader = {
+      turn: -1,
+      spent: 0,
+      resume: () => {
+        this.#givesWay = false
+        this.#resume()
+      },
     }
     this.connection = new Connection(
       { ...options, now: performance.now() },
@@ -91,13 +104,18 @@ export class SocketConnection {
   }
 
   #receive(chunk: Buffer): void {
+    const start = performance.now()
     this.#isReceiving = true
     try {
-      this.connection.receive(chunk, performance.now())
+      this.connection.receive(chunk, start)
     } finally {
       this.#isReceiving = false
       this.#write()
       if (this.#unfinishedTimer === undefined && this.connection.unfinished !== 0) this.#limitUnfinished()
+      if (readTurns.hasRead(this.#reader, performance.now() - start)) {
+        this.#givesWay = true
+        this.socket.pause()
+      }
     }
   }
 
@@ -111,6 +129,10 @@ export class SocketConnection {
       if (this.connection.unfinished !== unfinished || this.socket.isPaused()) return this.#limitUnfinished()
       this.connection.fail(new ConnectionError(ErrorCode.ENHANCE_YOUR_CALM, "a frame or header block is not complete"))
     }, this.#unfinishedMillis).unref()
+  }
+
+  #resume(): void {
+    if (!this.#givesWay && !this.#isHeldBack) this.socket.resume()
   }
 
   #schedule(): void {
@@ -135,7 +157,10 @@ export class SocketConnection {
         connection.setBlocked(true)
       } else connection.pump()
     }
-    if (this.#isBlocked && connection.outputSize > maxBehind) socket.pause()
+    if (this.#isBlocked && connection.outputSize > maxBehind) {
+      this.#isHeldBack = true
+      socket.pause()
+    }
     if (connection.isOver) this.#end()
   }
 
@@ -143,8 +168,9 @@ export class SocketConnection {
     if (!this.#isBlocked) return
     this.#isBlocked = false
     this.connection.setBlocked(false)
+    this.#isHeldBack = false
     this.#write()
-    this.socket.resume()
+    this.#resume()
   }
 
   /** Closes our side behind what is written, and then waits: a socket that is closed at once may lose it. */
