@@ -1,7 +1,7 @@
 /**
  * `node test/bench/goodput.ts`: answers in time of a server that is asked for more than it can do, as a share of the
- * capacity, which is measured before and after each of them. docs/guides/overload.md has its figures. Starts its own server, or loads another
- * one whose ports are given: its models need the same names and tensors.
+ * capacity, which is measured before and after each of them. docs/guides/overload.md has its figures. Starts its own
+ * server, or loads another one whose ports are given: its models need the same names and tensors.
  */
 import * as Metronome from "@nereid/bench/internal/load/Metronome"
 import { cpus } from "node:os"
@@ -48,6 +48,7 @@ const cases: ReadonlyArray<Case> = [
   { name: "digits-grpc", load: RequestLoad.unary("digits", 64) },
   { name: "digits-json", load: RequestLoad.http(Request.json("digits"), 64) },
   { name: "pipeline-json", load: RequestLoad.http(text, 64) },
+  { name: "steady-grpc", load: RequestLoad.unary("steady", 64) },
   { name: "add-sub-grpc", load: RequestLoad.unary("add_sub", 64) },
 ]
 
