@@ -274,6 +274,19 @@ describe("closed streams", () => {
   })
 })
 
+it("pings and probes are acknowledged apart, in any order, and other acknowledgements mean nothing", () => {
+  const peer = new Lonely()
+  peer.connection.ping()
+  peer.connection.probe()
+  const [ping, probe] = peer.sent().map(({ type, payload }) => ({ type, payload }))
+  expect([ping?.type, probe?.type]).toEqual([Type.PING, Type.PING])
+  const acknowledge = (payload: Uint8Array = bytes(8)) => peer.receive(Frame.encode(Type.PING, Flag.ACK, 0, payload))
+  acknowledge(probe?.payload)
+  acknowledge()
+  acknowledge(ping?.payload)
+  expect(peer.recorder.events).toEqual(["probed", "acknowledged"])
+})
+
 describe("the end of a connection", () => {
   it("by a drain: open streams go on, further ones are ignored", () => {
     const peer = new Lonely()
@@ -349,6 +362,7 @@ const echo = (sizes: ReadonlyArray<number>, windows: Pick<ConnectionOptions, "st
     onSettings: () => {},
     onPing: () => {},
     onPingAcknowledged: () => {},
+    onProbeAcknowledged: () => {},
     onGoaway: () => {},
     onStreamClosed: () => {},
     onHeld: () => {},

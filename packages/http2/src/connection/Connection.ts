@@ -235,6 +235,13 @@ export class Connection {
     this.#changed()
   }
 
+  /** Sends a ping whose acknowledgement is another event: it says what was sent before. */
+  probe(): void {
+    if (this.#isOver) return
+    this.#control.probe()
+    this.#changed()
+  }
+
   /** Says that `drain` will follow. Streams that cross it are accepted. */
   announce(reason: string): void {
     if (this.isDraining) return

@@ -19,6 +19,7 @@ export interface ControlEvents {
   /** The peer has sent a ping, which was acknowledged. */
   readonly onPing: () => void
   readonly onPingAcknowledged: () => void
+  readonly onProbeAcknowledged: () => void
 }
 
 export class ControlFrames {
@@ -42,6 +43,10 @@ export class ControlFrames {
 
   ping(): void {
     this.#output.frame(Type.PING, 0, 0, ourPing)
+  }
+
+  probe(): void {
+    this.#output.frame(Type.PING, 0, 0, ourProbe)
   }
 
   /** @throws ConnectionError */
@@ -86,6 +91,7 @@ export class ControlFrames {
     this.#flood.spend(1)
     if ((flags & Flag.ACK) !== 0) {
       if (payload.equals(ourPing)) this.#events.onPingAcknowledged()
+      else if (payload.equals(ourProbe)) this.#events.onProbeAcknowledged()
       return
     }
     this.#output.frame(Type.PING, Flag.ACK, 0, payload)
@@ -130,6 +136,7 @@ const noBytes = Buffer.alloc(0)
 
 /** Payload of our pings, by which their acknowledgements are known. */
 const ourPing = Buffer.from("nereid\0\0", "latin1")
+const ourProbe = Buffer.from("nereid\0\x01", "latin1")
 
 const protocolError = (message: string) => new ConnectionError(ErrorCode.PROTOCOL_ERROR, message)
 

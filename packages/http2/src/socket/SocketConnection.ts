@@ -7,12 +7,16 @@ import type { Socket } from "node:net"
 import { Connection, type ConnectionEvents, type ConnectionOptions } from "../connection/Connection.ts"
 import { ConnectionError, ErrorCode } from "../frame/ErrorCode.ts"
 import { type Reader, readTurns } from "./ReadTurns.ts"
+import { SocketLag } from "./SocketLag.ts"
 
 /** Bytes in the socket from which further data waits with its stream. */
 const maxUnsent = 256 * 1024
 
 /** Bytes of heads and replies to frames, behind an unread socket, from which nothing further is read. */
 const maxBehind = 64 * 1024
+
+/** Bytes of a read that may have left more in the socket: Node's own limit. TLS reads less, so its lag is unknown. */
+const fullRead = 64 * 1024
 
 /** Time in which the peer is to close its side of a connection that is over, in milliseconds. */
 const lingerMillis = 1_000
@@ -25,7 +29,7 @@ export interface SocketOptions extends Omit<ConnectionOptions, "now"> {
   readonly unfinishedMillis: number
 }
 
-export interface SocketEvents extends Omit<ConnectionEvents, "onOutput" | "onFinished"> {
+export interface SocketEvents extends Omit<ConnectionEvents, "onOutput" | "onFinished" | "onProbeAcknowledged"> {
   /** The connection is over; no stream is open. `error`: for which violation of the protocol. */
   readonly onFinished: (error: ConnectionError | undefined) => void
   /** The socket has closed. */
@@ -45,12 +49,15 @@ export class SocketConnection {
   #givesWay = false
   #isHeldBack = false
   readonly #reader: Reader
+  readonly #lag = new SocketLag()
+  readonly #isServer: boolean
   readonly #flush: () => void
 
   /** Takes over the socket, with what it has not emitted yet. */
   constructor(socket: Socket, options: SocketOptions, events: SocketEvents) {
     this.socket = socket
     this.#unfinishedMillis = options.unfinishedMillis
+    this.#isServer = options.role === "server"
     this.#flush = () => {
       this.#isScheduled = false
       this.#write()
@@ -68,6 +75,7 @@ export class SocketConnection {
       {
         ...events,
         onOutput: () => this.#schedule(),
+        onProbeAcknowledged: () => this.#lag.acknowledged(performance.now()),
         onFinished: (error) => {
           events.onFinished(error)
           this.#schedule()
@@ -87,6 +95,11 @@ export class SocketConnection {
     })
     this.#schedule()
     socket.resume()
+  }
+
+  /** Milliseconds that the bytes which are read now have waited in the sockets, as far as it is known. */
+  get lag(): number {
+    return this.#lag.at(performance.now())
   }
 
   /** Ends all streams, and the socket once what was sent before is written. */
@@ -112,9 +125,11 @@ export class SocketConnection {
       this.#isReceiving = false
       this.#write()
       if (this.#unfinishedTimer === undefined && this.connection.unfinished !== 0) this.#limitUnfinished()
+      this.#lag.hasRead(chunk.length < fullRead)
       if (readTurns.hasRead(this.#reader, performance.now() - start)) {
         this.#givesWay = true
         this.socket.pause()
+        if (this.#isServer && chunk.length >= fullRead && this.#lag.isBehind(start)) this.connection.probe()
       }
     }
   }

@@ -33,6 +33,8 @@ export interface Call {
 export interface CallStream {
   /** Memory that the connection of the call holds. */
   readonly memory: HeldMemory
+  /** Milliseconds that what is read now has waited in the socket; 0 if it is not known. */
+  readonly lag: number
   /** Sends the only frame and the status OK. Ends the call, like `end` and `fail`. */
   readonly reply: (frame: Uint8Array) => void
   /** Sends some of any number of frames. Returns false if the next must wait for `onDrain`. */

@@ -7,6 +7,7 @@ import * as GrpcStatus from "@nereid/core/internal/grpc/GrpcStatus"
 import type { Connection, Headers, Stream, StreamHandler } from "@nereid/http2/internal/connection/Connection"
 import { ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
 import { HeaderTemplate } from "@nereid/http2/internal/hpack/HeaderEncoder"
+import type { SocketConnection } from "@nereid/http2/internal/socket/SocketConnection"
 import type { Call, CallHandler, CallStream } from "./Call.ts"
 import * as CallStatus from "./CallStatus.ts"
 import { lingerMillis } from "./HalfOpen.ts"
@@ -16,18 +17,13 @@ import { SessionCalls } from "./SessionCalls.ts"
 
 /** Begins a call on the stream, which belongs to the connection of `session`. */
 export const attach = (
-  connection: Connection,
+  socket: SocketConnection,
   stream: Stream,
   headers: Headers,
   calls: CallHandler,
   session: SessionCalls,
 ): void => {
-  const callStream = new EngineCallStream(
-    connection,
-    stream,
-    SessionCalls.ownDeadline(headers["grpc-timeout"]),
-    session,
-  )
+  const callStream = new EngineCallStream(socket, stream, SessionCalls.ownDeadline(headers["grpc-timeout"]), session)
   stream.handler = callStream
   callStream.begin(calls.begin(headers, callStream))
 }
@@ -35,6 +31,7 @@ export const attach = (
 class EngineCallStream extends SendingCall implements CallStream, StreamHandler {
   /** Undefined until it has begun. */
   #call: Call | undefined
+  readonly #socket: SocketConnection
   readonly #connection: Connection
   readonly #stream: Stream
   readonly #deadline: number | undefined
@@ -49,9 +46,10 @@ class EngineCallStream extends SendingCall implements CallStream, StreamHandler 
   /** Resets the stream of a client that does not end its side. */
   #linger: NodeJS.Timeout | undefined
 
-  constructor(connection: Connection, stream: Stream, deadline: number | undefined, session: SessionCalls) {
+  constructor(socket: SocketConnection, stream: Stream, deadline: number | undefined, session: SessionCalls) {
     super()
-    this.#connection = connection
+    this.#socket = socket
+    this.#connection = socket.connection
     this.#stream = stream
     this.#deadline = deadline
     this.#session = session
@@ -99,6 +97,10 @@ class EngineCallStream extends SendingCall implements CallStream, StreamHandler 
 
   get memory(): HeldMemory {
     return this.#session.memory
+  }
+
+  get lag(): number {
+    return this.#socket.lag
   }
 
   override get sent(): number {

@@ -61,7 +61,7 @@ const open = (socket: Socket, options: Http2Options): EngineSession => {
           return connection.reset(stream, ErrorCode.REFUSED_STREAM)
         }
         if (calls !== undefined && takes(headers)) {
-          return EngineCallStream.attach(connection, stream, headers, calls, inFlight)
+          return EngineCallStream.attach(own, stream, headers, calls, inFlight)
         }
         const deadline = SessionCalls.ownDeadline(headers["grpc-timeout"])
         const nodeStream = EngineNodeStream.attach(connection, session, stream, { headers, isLast, fields }, handler)

@@ -167,6 +167,21 @@ describe("unary", () => {
     }),
   )
 
+  it.live("is refused at its headers if its connection is behind by half of its time", () =>
+    Effect.gen(function* () {
+      const { calls, twice } = yield* harness()
+      const send = (timeout: string, lag: number) => {
+        const call = new MemoryCallStream(calls, { ...unary, "grpc-timeout": timeout }, undefined, lag)
+        call.write(requestFrame("twice", 1))
+        return ended(call)
+      }
+      expect(yield* send("10S", 6_000)).toMatchObject({ tag: "QueueFull", retryAfter: 100 })
+      expect(yield* send("10S", 11_000)).toMatchObject({ tag: "DeadlineExceeded" })
+      expect(yield* send("60S", 6_000)).toBe("OK")
+      expect(twice.description.statistics.success.count).toBe(1)
+    }),
+  )
+
   it.live("is refused by its first bytes if the queue of its model is too long for its deadline", () =>
     Effect.gen(function* () {
       const { calls, slow, started, open, gateway } = yield* harness()

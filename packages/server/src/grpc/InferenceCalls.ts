@@ -44,8 +44,9 @@ export const make = (options: InferenceOptions): CallHandler => {
       const record = records.begin(isStream ? undefined : "GRPC")
       const timeout = headers["grpc-timeout"]
       const milliseconds = timeout === undefined ? undefined : GrpcTimeout.parse(String(timeout))
-      const waited = lateReading.waited()
-      const late = isStream ? undefined : lateReading.refusal(waited, milliseconds)
+      const { lag } = stream
+      const waited = Math.max(lateReading.waited(), lag)
+      const late = isStream ? undefined : lateReading.refusal(waited, milliseconds, lag > 0)
       if (late !== undefined) return refuse(stream, CallStatus.fromError(late), record)
       const prepare = RequestPreparation.make(forward, record, headers, Object.entries)
       const deadline = milliseconds === undefined ? undefined : MonotonicTime.millis() + milliseconds - waited

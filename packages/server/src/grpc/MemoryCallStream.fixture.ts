@@ -9,6 +9,7 @@ import { type HeldMemory, MemoryBudget } from "../limit/MemoryBudget.ts"
 
 export class MemoryCallStream implements CallStream {
   readonly memory: HeldMemory
+  readonly lag: number
   /** Messages that have been sent. */
   readonly sent: Array<Uint8Array> = []
   /** Number of writes. */
@@ -26,8 +27,9 @@ export class MemoryCallStream implements CallStream {
   #onSent = () => {}
 
   /** @throws Error if the call is not one of these */
-  constructor(calls: CallHandler, headers: CallHeaders, memory = new MemoryBudget(Infinity).unattributed) {
+  constructor(calls: CallHandler, headers: CallHeaders, memory = new MemoryBudget(Infinity).unattributed, lag = 0) {
     this.memory = memory
+    this.lag = lag
     const all = { ":method": "POST", "content-type": "application/grpc", ...headers }
     if (!calls.handles(all)) throw new Error(`not taken: ${JSON.stringify(all)}`)
     this.#call = calls.begin(all, this)

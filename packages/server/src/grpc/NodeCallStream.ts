@@ -104,6 +104,9 @@ class NodeCallStream extends SendingCall implements CallStream {
     this.call?.onClose()
   }
 
+  /** node:http2 does not say. */
+  readonly lag = 0
+
   get memory(): HeldMemory {
     return this.#session.memory
   }

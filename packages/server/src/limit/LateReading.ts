@@ -76,11 +76,11 @@ export class LateReading {
 
   /**
    * Returns the refusal of a request that has waited for too long. `timeout` is the time that its caller has set;
-   * undefined for none. Both are in milliseconds.
+   * undefined for none. Both are in milliseconds. `isBehind`: its connection has more to read than a turn allows.
    */
-  refusal(waited: number, timeout: number | undefined): QueueFull | DeadlineExceeded | undefined {
+  refusal(waited: number, timeout: number | undefined, isBehind = false): QueueFull | DeadlineExceeded | undefined {
     if (timeout === undefined || waited <= tolerated) return undefined
-    const isOverloaded = this.#longTurns >= enough && waited > share * timeout
+    const isOverloaded = (isBehind || this.#longTurns >= enough) && waited > share * timeout
     if (!isOverloaded && waited < timeout) return undefined
     const refusal = waited >= timeout ? passed : refused
     this.#limits.acted("late_reading", refusal.message)
