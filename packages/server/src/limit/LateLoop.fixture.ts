@@ -5,9 +5,23 @@ import type { Limit } from "./LimitReports.ts"
 export const make = (): { readonly lateReading: LateReading; readonly acted: ReadonlyArray<Limit> } => {
   const acted: Array<Limit> = []
   let now = 0
-  // Every request is read in a turn of its own.
-  const loop = { now: () => (now += 80), slept: () => 0, afterReads: (end: () => void) => end() }
+  let reads = 0
+  let end = () => {}
+  const loop = {
+    /** Each turn reads four requests. */
+    now: () => {
+      if (reads++ % 4 === 0) {
+        end()
+        now += 80
+      }
+      return now
+    },
+    slept: () => 0,
+    afterReads: (call: () => void) => {
+      end = call
+    },
+  }
   const lateReading = new LateReading({ acted: (limit) => void acted.push(limit) }, loop)
-  for (let turn = 0; turn < 4; turn++) lateReading.waited()
+  for (let read = 0; read < 16; read++) lateReading.waited()
   return { lateReading, acted }
 }

@@ -16,8 +16,9 @@ const start = () => {
   }
   const reading = new LateReading({ acted: (limit) => acted.push(limit) }, loop)
   /** A turn that reads requests for this time, and is busy with other work for that one. */
-  const turn = (reads: number, work: number) => {
+  const turn = (reads: number, work: number, count = 4) => {
     const first = reading.waited()
+    for (let request = 2; request < count; request++) reading.waited()
     now += reads
     const last = reading.waited()
     end()
@@ -82,6 +83,14 @@ describe("a request is refused", () => {
     const waited = reading.waited()
     expect(waited).toBeCloseTo(40, 5)
     expect(reading.refusal(waited, 100)).toBeUndefined()
+  })
+
+  it("not after long turns that read few requests, as those of a server that has just started", () => {
+    const { reading, turn } = start()
+    for (let count = 0; count < 100; count++) turn(0, 80, 2)
+    const waited = reading.waited()
+    expect(waited).toBeCloseTo(40, 5)
+    expect(reading.refusal(waited, 60)).toBeUndefined()
   })
 
   it("with its deadline, if that has passed", () => {

@@ -29,6 +29,9 @@ const long = 5
 /** So many long turns must follow each other: pauses, such as garbage collections, refuse nothing. */
 const enough = 3
 
+/** A turn that has read fewer requests is long for another reason: a cold start, or other programs on its core. */
+const crowd = 4
+
 /** The loop and its clock, in milliseconds. */
 export interface EventLoop {
   readonly now: () => number
@@ -50,6 +53,8 @@ export class LateReading {
   #isReading = false
   /** When the reads of this turn began; negative before the first. */
   #turnAt = -1
+  /** Requests that were read in this turn. */
+  #reads = 0
   /** Long turns in a row. */
   #longTurns = 0
   /** The earliest time at which what is read in this turn may have arrived. */
@@ -71,6 +76,7 @@ export class LateReading {
   waited(): number {
     const now = this.#loop.now()
     if (!this.#isReading) this.#beginReads(now)
+    this.#reads += 1
     return now - this.#turnAt + (this.#turnAt - this.#since) / 2
   }
 
@@ -97,7 +103,8 @@ export class LateReading {
       this.#since = this.#turnAt < 0 ? now : Math.min(now, this.#turnAt + slept - this.#slept)
       this.#slept = slept
     }
-    this.#longTurns = now - this.#since > long ? this.#longTurns + 1 : 0
+    this.#longTurns = now - this.#since > long && this.#reads >= crowd ? this.#longTurns + 1 : 0
+    this.#reads = 0
     this.#turnAt = now
   }
 }
