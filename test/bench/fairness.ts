@@ -51,9 +51,9 @@ const measure = async (model: Request.ModelName): Promise<ReadonlyArray<string>>
     await flood.call("run", { ...work, seconds: 2 })
     await single(server, load)
     const alone = await single(server, load)
-    const other = flood.call("run", { ...work, seconds: seconds + 2 })
-    // Until its requests are in the queue.
-    await new Promise((resolve) => setTimeout(resolve, 1000))
+    const other = flood.call("run", { ...work, seconds: 2 * seconds + 1 })
+    // The requests of the other process fill the queue meanwhile.
+    await single(server, load)
     const beside = await single(server, load)
     const { perSecond, p50, errors } = await other
     for (const error of [...alone.errors, ...beside.errors, ...errors]) console.error(`  ${error}`)
