@@ -11,13 +11,16 @@ const permitted: ReadonlyArray<readonly [difference: RegExp, reason: string]> = 
   [/^resets 5 and (?:none|\d+)$/, "the same for data"],
   [/^only own has ended: (?:PRIORITY of a wrong stream|a stream depends on itself)$/, "nghttp2 ignores PRIORITY"],
   [/^only own has ended: a (?:padded DATA |DATA )?frame (?:has|of|is) /, "nghttp2 reads no frame that it ignores"],
+  [/^only own has ended: PUSH_PROMISE is not allowed$/, "nghttp2 ignores it until its settings are acknowledged"],
+  [/^only own has ended: its last stream was refused$/, "after GOAWAY; nghttp2 drops some invalid fields"],
+  [/^node takes a message that was cut off for a whole one$/, "node:http2 ends a stream that is reset with NO_ERROR"],
   [/^only node has ended: [1-9]/, "nghttp2 ends the connection, RFC 9113 does not require it: see conformance.md"],
   [/^only node has ended: (?:0|without a code)/, "node:http2 ends the session with GOAWAY, or for a stream error"],
   [/^resets \w+ and \w+ for fields$/, "nghttp2 drops some invalid fields, and checks content-length in trailers"],
 ]
 
-/** nghttp2 does not send the trailers of a message without a body while the window of the connection is shut. */
-const withoutEnd = "node lacks the end of an empty message"
+/** nghttp2 does not send the trailers of a message while the window of the connection is shut. */
+const withoutEnd = "node lacks the end of a message"
 
 /** Without those that are permitted. */
 export const forbidden = (differences: ReadonlyArray<string>, isDamaged: boolean): ReadonlyArray<string> =>
@@ -42,7 +45,10 @@ const agree = (one: Message, other: Message, isExact: boolean): boolean => {
 }
 
 const lacksEnd = (own: Message, node: Message): boolean =>
-  own.length === 0 && node.length === 0 && own.head === node.head && node.end === "open"
+  own.head === node.head && own.body.equals(node.body) && own.end === "whole" && node.end === "open"
+
+const isCut = (own: Message, node: Message): boolean =>
+  own.head === node.head && own.body.equals(node.body) && own.end === "cut" && node.end === "whole"
 
 /** Differences between messages of the same streams, but those of `refused`. */
 const compare = (
@@ -60,12 +66,20 @@ const compare = (
     // Streams share the window of the connection in any order; `amount` compares what they have sent in all.
     const isShared = what === "sent" && one.head === other.head && one.length !== other.length
     if (agree(one, other, isExact && !isShared)) return []
-    return what === "sent" && lacksEnd(one, other) ? [withoutEnd] : [`another message ${what}`]
+    if (what === "sent" && lacksEnd(one, other)) return [withoutEnd]
+    if (what === "received" && isCut(one, other)) return ["node takes a message that was cut off for a whole one"]
+    return [`another message ${what}`]
   })
 
 /** Bytes of all messages that were sent, but those of `refused`. */
 const amount = (messages: ReadonlyMap<number, Message>, refused: ReadonlySet<number>): number =>
   [...messages].reduce((total, [id, { length }]) => total + (refused.has(id) ? 0 : length), 0)
+
+/** Whether both have sent as much, or have used as much of the window that streams share with those of `refused`. */
+const areEqualAmounts = (own: Side, node: Side, refused: ReadonlySet<number>): boolean =>
+  [refused, new Set<number>()].some(
+    (without) => amount(own.sent.messages, without) === amount(node.sent.messages, without),
+  )
 
 /** Codes with which a stream is reset for its header fields. */
 const ofFields: ReadonlyArray<number | undefined> = [ErrorCode.PROTOCOL_ERROR, ErrorCode.ENHANCE_YOUR_CALM]
@@ -79,21 +93,20 @@ export const between = (own: Side, node: Side, isTimed = false): Array<string> =
   const refused = new Set<number>()
   for (const id of new Set([...own.sent.resets.keys(), ...node.sent.resets.keys()])) {
     const [one, other] = [own.sent.resets.get(id), node.sent.resets.get(id)]
-    if (one === other) continue
     const isForFields = ofFields.includes(one) || ofFields.includes(other)
-    if (isForFields) refused.add(id)
-    if (isExact) found.push(`resets ${one ?? "none"} and ${other ?? "none"}${isForFields ? " for fields" : ""}`)
+    if (isForFields && (one !== other || !isTimed)) refused.add(id)
+    if (isExact && one !== other)
+      found.push(`resets ${one ?? "none"} and ${other ?? "none"}${isForFields ? " for fields" : ""}`)
   }
   found.push(...compare("received", own.received, node.received, isExact, refused))
   found.push(...compare("sent", own.sent.messages, node.sent.messages, isExact, refused))
   if (own.isOver !== node.isOver) {
-    if (own.isOver) found.push(`only own has ended: ${own.reason.replaceAll(/\d+/g, "N")}`)
+    const reason = own.reason === "" && refused.size > 0 ? "its last stream was refused" : own.reason
+    if (own.isOver) found.push(`only own has ended: ${reason.replaceAll(/\d+/g, "N")}`)
     else found.push(`only node has ended: ${node.sent.goaway ?? "without a code"}`)
   }
   if (!isExact) return found
-  if (!isTimed && amount(own.sent.messages, refused) !== amount(node.sent.messages, refused)) {
-    found.push("other amounts sent")
-  }
+  if (!isTimed && !areEqualAmounts(own, node, refused)) found.push("other amounts sent")
   if (own.sent.pings !== node.sent.pings) found.push("other pings")
   if (own.sent.settings !== node.sent.settings) found.push("other settings")
   return found
