@@ -15,7 +15,7 @@ export { bind, type BindOptions, type Bound, type BoundHandler, type BoundModel,
 export { each, type EachHandler } from "./handler/EachHandler.ts"
 export type { HandledBatch } from "./handler/HandledBatch.ts"
 export type { JoinedBatch } from "./handler/JoinedBatch.ts"
-export type { HandlerOptions } from "./handler/Handler.ts"
+export type { HandlerOptions, StreamOptions } from "./handler/Handler.ts"
 export type { GroupOptions, InstancesOption } from "./instance/InstancePlan.ts"
 export { family, type FamilyOptions, onDemand, type OnDemandOptions } from "./lifecycle/Family.ts"
 export { orUnavailable } from "./lifecycle/Unavailable.ts"
@@ -44,5 +44,5 @@ export type {
   SequenceResult,
 } from "./handler/HandledSequence.ts"
 export type { ResponseCacheOptions } from "./cache/ResponseCache.ts"
-export { stream, type StreamHandler, type StreamOptions } from "./handler/StreamHandler.ts"
+export { stream, type StreamHandler } from "./handler/StreamHandler.ts"
 export { streamBatch, type StreamBatchHandler } from "./handler/StreamBatchHandler.ts"

@@ -46,6 +46,9 @@ export interface HandlerOptions<I extends Fields = Fields> extends Provide.Servi
   readonly keepsInputs?: boolean
 }
 
+/** Options of a layer whose handlers stream: nothing keeps their responses. */
+export type StreamOptions<I extends Fields = Fields> = Omit<HandlerOptions<I>, "responseCache">
+
 /**
  * Services that the layer requires: those of building and handling, except those that the layer or its instances
  * provide.
@@ -74,7 +77,7 @@ export const instances = <
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: Effect.Effect<H, EMake, RMake> | H,
-  options: GivenOptions<Options, HandlerOptions<I>> | undefined,
+  options: GivenOptions<Options, HandlerOptions<I>> | GivenOptions<Options, StreamOptions<I>> | undefined,
   execute: (handler: H, context: Context.Context<R>, handling: HandlerEnvironment) => Instance["execute"],
   {
     concurrency = 1,

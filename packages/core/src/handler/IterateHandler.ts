@@ -25,7 +25,7 @@ import type { JoinedBatch } from "./JoinedBatch.ts"
 import type { OutputMistake } from "./OutputMistake.ts"
 import { unhosted } from "./SequenceHandler.ts"
 import { positionOf, SequenceStates } from "./SequenceStates.ts"
-import { last, type StreamOptions } from "./StreamHandler.ts"
+import { last } from "./StreamHandler.ts"
 import { type HandlerResult, mapResult } from "./UserCode.ts"
 
 /** The state that a request has between its steps, and limits of running requests. */
@@ -117,12 +117,12 @@ export function iterate<
   EMake = never,
   RMake = never,
   P extends Declared = undefined,
-  const Options extends StreamOptions<I> = {},
+  const Options extends Handler.StreamOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O, P>,
   iteration: Q & SequenceOptions.CheckedSequence<Q>,
   make: CheckedIterateHandler<N, I, O, StateSchemaOf<Q>, A, EMake, RMake, P>,
-  options?: GivenOptions<Options, StreamOptions<I>>,
+  options?: GivenOptions<Options, Handler.StreamOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, RequirementsOf<A>, Options>>
 export function iterate<
   Self,
@@ -135,12 +135,12 @@ export function iterate<
   EMake,
   RMake,
   P extends Declared,
-  const Options extends StreamOptions<I>,
+  const Options extends Handler.StreamOptions<I>,
 >(
   model: ModelClass<Self, N, I, O, P>,
   iteration: IterationOptions,
   make: Make<IterateHandler<I, O, S, E, R, P>, EMake, RMake>,
-  options?: GivenOptions<Options, StreamOptions<I>>,
+  options?: GivenOptions<Options, Handler.StreamOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> {
   const { definition } = model
   const { name, signature, maxBatchSize } = definition

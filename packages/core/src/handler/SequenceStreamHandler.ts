@@ -33,7 +33,6 @@ import {
   responses,
   samples,
   streamed,
-  type StreamOptions,
 } from "./StreamHandler.ts"
 
 /** One decoded sample and the state in, any number of responses and states out. */
@@ -97,11 +96,11 @@ export function sequenceStream<
   EMake = never,
   RMake = never,
   P extends Declared = undefined,
-  const Options extends StreamOptions<I> = {},
+  const Options extends Handler.StreamOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: CheckedSequenceStreamHandler<N, I, O, A, EMake, RMake, P>,
-  options?: GivenOptions<Options, StreamOptions<I>>,
+  options?: GivenOptions<Options, Handler.StreamOptions<I>>,
 ): Layer.Layer<
   Self,
   EMake | Handler.Failure<Options>,
@@ -117,11 +116,11 @@ export function sequenceStream<
   EMake,
   RMake,
   P extends Declared,
-  const Options extends StreamOptions<I>,
+  const Options extends Handler.StreamOptions<I>,
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: Make<SequenceStreamHandler<I, O, E, R, P>, EMake, RMake>,
-  options?: GivenOptions<Options, StreamOptions<I>>,
+  options?: GivenOptions<Options, Handler.StreamOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> {
   const { definition } = model
   const { name, signature, maxBatchSize } = definition

@@ -20,7 +20,6 @@ import {
   type Responses,
   type StreamForm,
   streamed,
-  type StreamOptions,
 } from "./StreamHandler.ts"
 
 /** The rows of one request in, along axis 0; any number of responses of any number of rows out. */
@@ -64,11 +63,11 @@ export function streamBatch<
   EMake = never,
   RMake = never,
   P extends Declared = undefined,
-  const Options extends StreamOptions<I> = {},
+  const Options extends Handler.StreamOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: CheckedStreamBatchHandler<N, I, O, A, EMake, RMake, P>,
-  options?: GivenOptions<Options, StreamOptions<I>>,
+  options?: GivenOptions<Options, Handler.StreamOptions<I>>,
 ): Layer.Layer<
   Self,
   EMake | Handler.Failure<Options>,
@@ -84,11 +83,11 @@ export function streamBatch<
   EMake = never,
   RMake = never,
   P extends Declared = undefined,
-  const Options extends StreamOptions<I> = {},
+  const Options extends Handler.StreamOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: Make<StreamBatchHandler<I, O, E, R, P>, EMake, RMake>,
-  options?: GivenOptions<Options, StreamOptions<I>>,
+  options?: GivenOptions<Options, Handler.StreamOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> {
   return streamed(model, make, options, rows(model.definition))
 }

@@ -83,9 +83,6 @@ type CheckedStreamHandler<
   RMake
 >
 
-/** Its responses come one by one: nothing keeps them. */
-export type StreamOptions<I extends Fields = Fields> = Omit<Handler.HandlerOptions<I>, "responseCache">
-
 /**
  * Provides a model from a function that answers one sample with a stream. A slow reader applies backpressure. A reader
  * that leaves interrupts the stream: `return` of the iterator is called, and `request.signal` is aborted. An instance
@@ -106,11 +103,11 @@ export function stream<
   EMake = never,
   RMake = never,
   P extends Declared = undefined,
-  const Options extends StreamOptions<I> = {},
+  const Options extends Handler.StreamOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: CheckedStreamHandler<N, I, O, A, EMake, RMake, P>,
-  options?: GivenOptions<Options, StreamOptions<I>>,
+  options?: GivenOptions<Options, Handler.StreamOptions<I>>,
 ): Layer.Layer<
   Self,
   EMake | Handler.Failure<Options>,
@@ -126,11 +123,11 @@ export function stream<
   EMake = never,
   RMake = never,
   P extends Declared = undefined,
-  const Options extends StreamOptions<I> = {},
+  const Options extends Handler.StreamOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: Make<StreamHandler<I, O, E, R, P>, EMake, RMake>,
-  options?: GivenOptions<Options, StreamOptions<I>>,
+  options?: GivenOptions<Options, Handler.StreamOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> {
   return streamed(model, make, options, samples(model.definition))
 }
@@ -184,11 +181,11 @@ export const streamed = <
   EMake,
   RMake,
   P extends Declared,
-  const Options extends StreamOptions<I>,
+  const Options extends Handler.StreamOptions<I>,
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: Make<(input: In, request: HandledRequest<P>) => Responses<A, E, R>, EMake, RMake>,
-  options: GivenOptions<Options, StreamOptions<I>> | undefined,
+  options: GivenOptions<Options, Handler.StreamOptions<I>> | undefined,
   form: StreamForm<In, A>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
   const { name, maxBatchSize } = model.definition
