@@ -8,7 +8,7 @@ import type { Fields } from "@nereid/core/internal/model/Field"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import { defaultInterruptTimeout } from "@nereid/core/internal/instance/Instance"
 import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
-import type { Declared } from "@nereid/core/internal/model/Declared"
+import type { Declared, SequenceDeclared } from "@nereid/core/internal/model/Declared"
 import * as Provide from "@nereid/core/internal/provide/Provide"
 import * as Supervisor from "@nereid/core/internal/instance/Supervisor"
 import { Duration, Effect, type Layer, Option, type Scope } from "effect"
@@ -79,7 +79,8 @@ export interface HandlerModule<Self> {
  * ```
  *
  * The type of the module is checked against the model: a layer of another model, or one that requires a service, does
- * not compile. Without the type argument, loading the thread fails with a WorkerLoadError instead.
+ * not compile. Without the type argument, loading the thread fails with a WorkerLoadError instead. A model with
+ * sequences does not compile either: its handler needs their states, which the main thread keeps.
  *
  * Handlers can do the same as on the main thread: build in a scope, read RequestContext, fail with Errors, stream.
  * Requests and responses are copied once, then transferred. Log messages go to the logger of the main thread. The
@@ -99,7 +100,7 @@ export const layer =
     P extends Declared,
     const Given extends LayerOptions<I> = {},
   >(
-    model: ModelClass<Self, N, I, O, P> & Fitting<Module, Self>,
+    model: ModelClass<Self, N, I, O, P> & Fitting<Module, Self> & WithoutSequences<P>,
     module: URL | string,
     options?: GivenOptions<Given, LayerOptions<I>>,
   ): Layer.Layer<Self, WorkerLoadError.WorkerLoadError | Provide.Failure<Given>> => {
@@ -147,6 +148,11 @@ type Fitting<Module, Self> = unknown extends Module
   : Module extends HandlerModule<Self>
     ? unknown
     : { readonly "the module's default export is not a layer of this model": never }
+
+/** The main thread keeps the states of sequences, and their handlers work with them. */
+type WithoutSequences<P extends Declared> = P extends SequenceDeclared
+  ? { readonly mistake: "a model with sequences cannot run in worker threads" }
+  : unknown
 
 type Settings = Omit<WorkerThread.ThreadOptions, "definition" | "module" | "instance">
 
