@@ -139,16 +139,23 @@ export class Connection {
     return this.#receiver.unfinished
   }
 
-  /** Takes bytes of the peer. Events are called before it returns, and their defects are thrown. */
-  receive(chunk: Buffer, now: number): void {
-    if (this.#isOver) return
+  /**
+   * Takes bytes of the peer: all frames that begin before the offset `enough`. Returns the offset of those that it has not
+   * taken, which must come next. Events are called before it returns, and their defects are thrown.
+   */
+  receive(chunk: Buffer, now: number, enough = chunk.length): number {
+    if (this.#isOver) return chunk.length
     this.#flood.now = now
     this.#isReceiving = true
     try {
-      this.#receiver.read(chunk)
+      const taken = this.#receiver.read(chunk, enough)
       if (!this.#isOver) this.#sender.pump()
+      return taken
     } catch (error) {
-      if (error instanceof ConnectionError) return this.fail(error)
+      if (error instanceof ConnectionError) {
+        this.fail(error)
+        return chunk.length
+      }
       this.fail(new ConnectionError(ErrorCode.INTERNAL_ERROR, "internal error"))
       throw error
     } finally {

@@ -176,14 +176,18 @@ export class Lonely {
   }
 }
 
-/** Moves bytes between two connections, in chunks whose lengths `cut` gives, until nothing is left to send. */
+/**
+ * Moves bytes between two connections, in chunks whose lengths `cut` gives, until nothing is left to send. Each chunk is
+ * taken in parts, as by a connection that reads in turns.
+ */
 export const exchange = (one: Connection, other: Connection, cut: () => number): void => {
   const move = (from: Connection, to: Connection): boolean => {
     const bytes = Buffer.concat(from.take())
     for (let start = 0; start < bytes.length;) {
       const end = Math.min(bytes.length, start + Math.max(1, cut()))
       // A copy, as from a socket.
-      to.receive(Buffer.from(bytes.subarray(start, end)), 0)
+      const chunk = Buffer.from(bytes.subarray(start, end))
+      for (let taken = 0; taken < chunk.length;) taken += to.receive(chunk.subarray(taken), 0, Math.max(1, cut()))
       start = end
     }
     from.pump()

@@ -57,11 +57,15 @@ export class Receiver {
     return block > 0 ? -block : this.#reader.unfinished
   }
 
-  /** @throws ConnectionError */
-  read(chunk: Buffer): void {
-    if (this.#preface === 0) return this.#reader.read(chunk)
+  /**
+   * Reads all frames that begin before the offset `enough`. Returns the offset at which the rest of the chunk begins.
+   * @throws ConnectionError
+   */
+  read(chunk: Buffer, enough: number): number {
+    if (this.#preface === 0) return this.#reader.read(chunk, enough)
     const rest = this.#readPreface(chunk)
     if (rest.length > 0) this.#reader.read(rest)
+    return chunk.length
   }
 
   /** Reads nothing further, not even the rest of the current chunk. */

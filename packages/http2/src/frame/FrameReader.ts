@@ -43,17 +43,24 @@ export class FrameReader {
     this.#pending = noBytes
   }
 
-  /** @throws ConnectionError */
-  read(chunk: Buffer): void {
+  /**
+   * Reads all frames that begin before the offset `enough`. Returns the offset at which the next one begins: the rest of
+   * the chunk must be read next.
+   * @throws ConnectionError
+   */
+  read(chunk: Buffer, enough = chunk.length): number {
     let offset = this.#pendingLength > 0 ? this.#complete(chunk) : 0
     if (this.#payload + this.#padding > 0) offset = this.#readData(chunk, offset)
-    while (!this.#isStopped && chunk.length - offset >= headLength) {
+    while (!this.#isStopped && offset < enough && chunk.length - offset >= headLength) {
       const length = lengthOf(chunk, offset)
       const end = offset + bytesNeeded(chunk, offset, length)
       if (end > chunk.length) break
       offset = this.#frame(chunk, offset, end, length)
     }
-    if (offset < chunk.length && !this.#isStopped) this.#keep(chunk, offset)
+    if (this.#isStopped) return chunk.length
+    if (offset >= enough || offset === chunk.length) return offset
+    this.#keep(chunk, offset)
+    return chunk.length
   }
 
   /** Reads a frame whose head begins at `start`. Returns the offset of the next one. */

@@ -6,7 +6,7 @@
 import type { Socket } from "node:net"
 import { Connection, type ConnectionEvents, type ConnectionOptions } from "../connection/Connection.ts"
 import { ConnectionError, ErrorCode } from "../frame/ErrorCode.ts"
-import { type Reader, readTurns } from "./ReadTurns.ts"
+import { type Reader, reader, readTurns } from "./ReadTurns.ts"
 import { SocketLag } from "./SocketLag.ts"
 
 /** Bytes in the socket from which further data waits with its stream. */
@@ -17,6 +17,11 @@ const maxBehind = 64 * 1024
 
 /** Bytes of a read that may have left more in the socket: Node's own limit. TLS reads less, so its lag is unknown. */
 const fullRead = 64 * 1024
+
+/** Bytes after which a connection that reads looks whether it has had its share of the turn. */
+const part = 8 * 1024
+
+const noBytes = Buffer.alloc(0)
 
 /** Time in which the peer is to close its side of a connection that is over, in milliseconds. */
 const lingerMillis = 1_000
@@ -49,6 +54,9 @@ export class SocketConnection {
   #givesWay = false
   #isHeldBack = false
   readonly #reader: Reader
+  /** What it has read from the socket and not taken in its turn, and whether that may have left more in the socket. */
+  #rest: Buffer = noBytes
+  #isFullRead = false
   readonly #lag = new SocketLag()
   readonly #isServer: boolean
   readonly #flush: () => void
@@ -62,14 +70,10 @@ export class SocketConnection {
       this.#isScheduled = false
       this.#write()
     }
-    this.#reader = {
-      turn: -1,
-      spent: 0,
-      resume: () => {
-        this.#givesWay = false
-        this.#resume()
-      },
-    }
+    this.#reader = reader(() => {
+      this.#givesWay = false
+      this.#resume()
+    })
     this.connection = new Connection(
       { ...options, now: performance.now() },
       {
@@ -87,10 +91,10 @@ export class SocketConnection {
     // The event "close" follows.
     socket.on("error", () => {})
     // A peer that has ended its side does not read responses either.
-    socket.on("end", () => this.connection.lost())
+    socket.on("end", () => this.#lost())
     socket.on("close", () => {
       clearTimeout(this.#unfinishedTimer)
-      this.connection.lost()
+      this.#lost()
       events.onClose()
     })
     this.#schedule()
@@ -117,21 +121,43 @@ export class SocketConnection {
   }
 
   #receive(chunk: Buffer): void {
-    const start = performance.now()
+    this.#rest = chunk
+    this.#isFullRead = chunk.length >= fullRead
+    this.#read()
+  }
+
+  /** Takes what was read from the socket, until it has had its share of the turn. */
+  #read(): void {
+    let now = performance.now()
     this.#isReceiving = true
     try {
-      this.connection.receive(chunk, start)
+      while (this.#rest.length > 0 && !this.#givesWay) {
+        this.#take(now, part)
+        const start = now
+        now = performance.now()
+        this.#givesWay = readTurns.hasRead(this.#reader, now - start, now)
+      }
     } finally {
       this.#isReceiving = false
       this.#write()
       if (this.#unfinishedTimer === undefined && this.connection.unfinished !== 0) this.#limitUnfinished()
-      this.#lag.hasRead(chunk.length < fullRead)
-      if (readTurns.hasRead(this.#reader, performance.now() - start)) {
-        this.#givesWay = true
+      if (this.#rest.length === 0) this.#lag.hasRead(!this.#isFullRead)
+      if (this.#givesWay) {
         this.socket.pause()
-        if (this.#isServer && chunk.length >= fullRead && this.#lag.isBehind(start)) this.connection.probe()
+        if (this.#isServer && this.#isFullRead && this.#lag.isBehind(now)) this.connection.probe()
       }
     }
+  }
+
+  #take(now: number, enough: number): void {
+    const taken = this.connection.receive(this.#rest, now, enough)
+    this.#rest = taken < this.#rest.length ? this.#rest.subarray(taken) : noBytes
+  }
+
+  /** The peer sends nothing more. A paused socket may end ahead of what was read from it. */
+  #lost(): void {
+    if (this.#rest.length > 0) this.#take(performance.now(), Infinity)
+    this.connection.lost()
   }
 
   /** One timer for many blocks and frames: a connection that receives much is nearly always within one. */
@@ -147,7 +173,12 @@ export class SocketConnection {
   }
 
   #resume(): void {
-    if (!this.#givesWay && !this.#isHeldBack) this.socket.resume()
+    if (this.#canRead && this.#rest.length > 0) this.#read()
+    if (this.#canRead) this.socket.resume()
+  }
+
+  get #canRead(): boolean {
+    return !this.#givesWay && !this.#isHeldBack
   }
 
   #schedule(): void {
