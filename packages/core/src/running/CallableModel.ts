@@ -26,9 +26,12 @@ export interface ModelCalls extends CallableModel {
   readonly mapsShared?: boolean | undefined
   /**
    * Returns the refusal of a request that has not arrived completely, by its deadline and its connection; undefined if
-   * it may be admitted. Absent where more of the request decides.
+   * it may be admitted. Absent where more of the request decides. `id`: reads the id of the request, with which a full
+   * queue refuses it; undefined where it has not arrived.
    */
-  readonly preview?: ((deadline: number | undefined, connection: object) => InferenceError | undefined) | undefined
+  readonly preview?:
+    | ((deadline: number | undefined, connection: object, id?: () => string | undefined) => InferenceError | undefined)
+    | undefined
   /** Timeout of a request without a deadline, in milliseconds; undefined for none. */
   readonly timeout: number | undefined
   /** Finds models that wait for each other in a circle; undefined for a model whose code calls no other model. */

@@ -83,11 +83,36 @@ it.effect("refuses a request before it has arrived completely, and counts it", (
     const { scheduler, send, settle, statistics, now } = yield* taught()
     yield* send(4)
     yield* settle
-    expect(scheduler.preview(now + 15, {})).toMatchObject({ _tag: "QueueFull", retryAfter: 5 })
-    expect(scheduler.preview(now + 25, {})).toBeUndefined()
-    expect(scheduler.preview(undefined, {})).toBeUndefined()
+    expect(scheduler.preview?.(now + 15, {})).toMatchObject({ _tag: "QueueFull", retryAfter: 5 })
+    expect(scheduler.preview?.(now + 25, {})).toBeUndefined()
+    expect(scheduler.preview?.(undefined, {})).toBeUndefined()
     expect(statistics.queueRefusals.predicted).toBe(1)
     expect(statistics.failures.REJECTED).toBe(1)
+  }),
+)
+
+it.effect("refuses a request for a full queue before it has arrived completely, and counts it", () =>
+  Effect.gen(function* () {
+    const { scheduler, send, settle, statistics } = yield* taught({ maxQueueSize: 3 })
+    const [heavy, light] = [{}, {}]
+    yield* send(4, { connection: heavy })
+    yield* settle
+    for (let count = 0; count < 2; count++) yield* send(4, { connection: heavy })
+    const preview = (connection: object, id: string | undefined) => scheduler.preview?.(undefined, connection, () => id)
+    expect(preview(heavy, "")).toBeUndefined()
+    yield* send(4, { connection: heavy })
+    const refusal = preview(heavy, "")
+    // 10 ms for each of three batches, and the next of the round delays.
+    const message = "[request id: <id_unknown>] Exceeds maximum queue size"
+    expect(refusal).toMatchObject({ _tag: "QueueFull", message, retryAfter: 50 })
+    expect(preview(heavy, "")).toBe(refusal)
+    expect(preview(heavy, "7")).toMatchObject({ message: "[request id: 7] Exceeds maximum queue size", retryAfter: 30 })
+    // Its message needs the id.
+    expect(preview(heavy, undefined)).toBeUndefined()
+    // It takes the place of another one.
+    expect(preview(light, "")).toBeUndefined()
+    expect(statistics.queueRefusals.full).toBe(3)
+    expect(statistics.failures.REJECTED).toBe(3)
   }),
 )
 
@@ -98,7 +123,7 @@ it.effect("does not judge an incomplete request by a queue with priorities", () 
     })
     yield* send(4)
     yield* settle
-    expect(scheduler.preview(now + 1, {})).toBeUndefined()
+    expect(scheduler.preview?.(now + 1, {})).toBeUndefined()
   }),
 )
 

@@ -56,7 +56,7 @@ export class AdmissionControl {
     const predicted = this.#predict(request, left, now)
     if (predicted === undefined || this.#options.admission.isInTime(predicted, left, now)) return undefined
     this.#options.refusals.predicted += 1
-    return EarlyRefusal.of(overdue(predicted, left))
+    return EarlyRefusal.late(overdue(predicted, left))
   }
 
   #predict(request: Request, left: number, now: number): number | undefined {

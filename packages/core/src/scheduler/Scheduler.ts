@@ -15,12 +15,14 @@ import { Admission } from "./Admission.ts"
 import { AdmissionControl } from "./AdmissionControl.ts"
 import { AlarmClock } from "./AlarmClock.ts"
 import type { Activity } from "../running/Activity.ts"
+import type { ModelCalls } from "../running/CallableModel.ts"
 import { type Release, OpenRequests } from "../running/OpenRequests.ts"
 import { RequestCompletion } from "./RequestCompletion.ts"
 import * as Backlog from "./Backlog.ts"
 import type { Batch } from "../batch/Batch.ts"
 import { Deadlines } from "./Deadlines.ts"
 import { Dispatcher } from "./Dispatcher.ts"
+import * as EarlyRefusal from "./EarlyRefusal.ts"
 import { QueuedRequest } from "./QueuedRequest.ts"
 import {
   Cancelled,
@@ -223,14 +225,14 @@ export class Scheduler {
   }
 
   /**
-   * The refusal of a request that has not arrived completely, and would be late even with a single row. Undefined if it
-   * may be admitted, and where more than its connection and its deadline decides on its place in the queue.
+   * The refusal of a request that has not arrived completely, and would be late even with a single row, or finds no room.
+   * Undefined if it may be admitted, and where more than its connection and its deadline decides on its place in the queue.
    */
-  readonly preview = (deadline: number | undefined, connection: object | undefined): QueueFull | undefined => {
+  readonly preview: ModelCalls["preview"] = (deadline, connection, id) => {
     const { queueing, makeQueue, statistics } = this.#options
     if (queueing !== undefined || makeQueue !== undefined || !this.isReady()) return undefined
     const request = { id: "", inputs: [], rows: 1, parameters: noParameters, deadline, connection }
-    const refusal = this.#admission.preview(request, this.#nanos())
+    const refusal = this.#admission.preview(request, this.#nanos()) ?? this.#fullPreview(request, id)
     if (refusal !== undefined) statistics.failed("REJECTED", 0)
     return refusal
   }
@@ -350,9 +352,19 @@ export class Scheduler {
     return this.#queue.offer(queued, groupKey(request)) ? undefined : this.#queueFull(request)
   }
 
+  /** The refusal of a request for a queue that is full, in which it takes no other one's place. */
+  #fullPreview(request: Request, readId: (() => string | undefined) | undefined): QueueFull | undefined {
+    if (this.#queue.size < this.#options.maxQueueSize || this.#queue.displaceable?.(request) !== undefined)
+      return undefined
+    const id = readId?.()
+    if (id === undefined) return undefined
+    this.#options.statistics.queueRefusals.full += 1
+    return id === "" ? EarlyRefusal.full(this.#retryAfter()) : this.#queueFull({ ...request, id })
+  }
+
   #queueFull(request: Request): QueueFull {
     const reason = this.#queue.fullReason?.(request)
-    const message = `${errorPrefix(request)}Exceeds maximum queue size${reason === undefined ? "" : `: ${reason}`}`
+    const message = `${errorPrefix(request)}${EarlyRefusal.fullMessage}${reason === undefined ? "" : `: ${reason}`}`
     return withoutStack(() => new QueueFull({ message, retryAfter: this.#retryAfter() }))
   }
 

@@ -1,6 +1,6 @@
 /**
- * Refuses a call by the first bytes of its message, which name the model, if the queue of that model is too long to
- * answer it in time. The rest of the message is neither decoded nor kept.
+ * Refuses a call by the first bytes of its message, which name the model, if the queue of that model is full, or too
+ * long to answer it in time. The rest of the message is neither decoded nor kept.
  */
 import { Result } from "effect"
 import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
@@ -20,6 +20,7 @@ export const refusal = (
   if (model === undefined) return undefined
   const found = gateway.model(model.name, model.version)
   if (Result.isFailure(found)) return undefined
-  const error = found.success.calls.preview?.(deadline, memory)
+  const id = () => RequestModel.id(chunk, model, chunk.length)
+  const error = found.success.calls.preview?.(deadline, memory, id)
   return error && CallStatus.fromError(error)
 }

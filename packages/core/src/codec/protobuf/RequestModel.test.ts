@@ -15,12 +15,27 @@ const read = (bytes: Uint8Array, length = bytes.length) => {
 
 it("is known with the first byte behind the name or the version", () => {
   const plain = message({ modelName: "digits", id: "1" })
-  expect(read(plain)).toEqual({ name: "digits", version: "" })
+  expect(read(plain)).toMatchObject({ name: "digits", version: "" })
   for (let length = 0; length <= 8; length++) expect(read(plain, length), String(length)).toBeUndefined()
   const versioned = message({ modelName: "digits", modelVersion: "23", id: "1" })
-  expect(read(versioned)).toEqual({ name: "digits", version: "23" })
+  expect(read(versioned)).toMatchObject({ name: "digits", version: "23" })
   for (let length = 0; length <= 11; length++) expect(read(versioned, length), String(length)).toBeUndefined()
-  expect(read(versioned, 12)).toEqual({ name: "digits", version: "23" })
+  expect(read(versioned, 12)).toMatchObject({ name: "digits", version: "23" })
+})
+
+it("has an id once all of it has come, and none with the first byte of another field", () => {
+  const id = (bytes: Uint8Array, length = bytes.length) => {
+    const model = RequestModel.read(bytes, 0, length)
+    return model && RequestModel.id(bytes, model, length)
+  }
+  for (const modelVersion of ["", "2"]) {
+    const named = message({ modelName: "digits", modelVersion, id: "abc" })
+    for (let length = 0; length < named.length; length++) expect(id(named, length), String(length)).toBeUndefined()
+    expect(id(named)).toBe("abc")
+    const other = Uint8Array.of(...message({ modelName: "digits", modelVersion }), 0x2a)
+    expect(id(other.subarray(0, -1))).toBeUndefined()
+    expect(id(other)).toBe("")
+  }
 })
 
 it("is unknown if the message begins with anything else", () => {

@@ -8,6 +8,8 @@ export interface RequestModel {
   readonly name: string
   /** Empty for the model's own choice. */
   readonly version: string
+  /** The offset behind these fields. */
+  readonly end: number
 }
 
 /**
@@ -18,11 +20,22 @@ export const read = (bytes: Uint8Array, start: number, end: number): RequestMode
   const reader = new ProtobufReader.ProtobufReader(bytes, start, end)
   if (reader.tag() !== nameTag) return undefined
   const name = reader.name(reader.end())
-  if (reader.failed || reader.position >= end) return undefined
-  if (reader.tag() !== versionTag) return { name, version: "" }
+  const { position } = reader
+  if (reader.failed || position >= end) return undefined
+  if (reader.tag() !== versionTag) return { name, version: "", end: position }
   const version = reader.name(reader.end())
-  return reader.failed ? undefined : { name, version }
+  return reader.failed ? undefined : { name, version, end: reader.position }
+}
+
+/** The id of that request, which follows its model; undefined if the bytes may be cut before it. */
+export const id = (bytes: Uint8Array, model: RequestModel, end: number): string | undefined => {
+  const reader = new ProtobufReader.ProtobufReader(bytes, model.end, end)
+  if (model.end >= end) return undefined
+  if (reader.tag() !== idTag) return ""
+  const id = reader.text(reader.end())
+  return reader.failed ? undefined : id
 }
 
 const nameTag = 0x0a
 const versionTag = 0x12
+const idTag = 0x1a
