@@ -41,9 +41,19 @@ const picture: Input = {
   data: Float32Array.from({ length: 3 * 224 * 224 }, (_, index) => 2 * Math.sin(index + 1)),
 }
 
+type Deep = "steady" | "digits" | "echo"
+
 export const inputs: Readonly<
   Record<
-    "add_sub" | "add_sub_sequence" | "digits" | "glance" | "mirror" | "held" | "steady" | `waiting_${Delay}`,
+    | "add_sub"
+    | "add_sub_sequence"
+    | "digits"
+    | "glance"
+    | "mirror"
+    | "held"
+    | "steady"
+    | `deep_${Deep}`
+    | `waiting_${Delay}`,
     ReadonlyArray<Input>
   >
 > = {
@@ -54,6 +64,9 @@ export const inputs: Readonly<
   mirror: [picture],
   held: vectors,
   steady: vectors,
+  deep_steady: vectors,
+  deep_digits: [digit],
+  deep_echo: vectors,
   waiting_0: vectors,
   waiting_2: vectors,
   waiting_5: vectors,

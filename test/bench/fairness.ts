@@ -1,6 +1,7 @@
 /**
  * `node test/bench/fairness.ts`: one caller with one request at a time, alone and beside another process that has
- * 10,000 requests in flight on one connection. docs/guides/overload.md has its figures.
+ * 10,000 requests in flight on one connection. Most of these are refused and sent again at once; models whose name begins
+ * with `deep` keep all of them in their queue. docs/guides/overload.md has its figures.
  */
 import * as ClosedLoop from "@nereid/bench/internal/load/ClosedLoop"
 import * as Lane from "@nereid/bench/internal/load/Lane"
@@ -8,7 +9,7 @@ import { parseArgs } from "node:util"
 import * as Child from "./Child.ts"
 import * as Cores from "./Cores.ts"
 import * as Measured from "./Measured.ts"
-import type * as Request from "./Request.ts"
+import * as Request from "./Request.ts"
 import * as RequestLoad from "./RequestLoad.ts"
 import { table } from "./Table.ts"
 
@@ -18,10 +19,15 @@ const { values: flags } = parseArgs({
     seconds: { type: "string", default: "5" },
     /** Requests of the other process in flight. */
     flood: { type: "string", default: "10000" },
+    /** Names of models, with commas between them. Default all of these. */
+    only: { type: "string", default: "steady,digits,add_sub,deep_steady,deep_digits,deep_echo" },
   },
 })
 
-const models: ReadonlyArray<Request.ModelName> = ["steady", "digits", "add_sub"]
+const models = flags.only.split(",").map((name): Request.ModelName => {
+  if (Request.isModelName(name)) return name
+  throw new Error(`--only names ${name}, which is no model`)
+})
 
 const head = [
   ["model", "alone p50, p99", "beside p50, p99", "p99 ratio", "beside/s", "other/s", "other p50"],

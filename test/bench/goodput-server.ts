@@ -19,12 +19,13 @@ import {
   Verdict,
   VerdictLive,
 } from "../../examples/models.ts"
+import * as Deep from "./deep.ts"
 import { Steady, SteadyLive } from "./models.ts"
 import { report } from "./Reporter.ts"
 
 const local = { host: "127.0.0.1", port: 0 }
 
-const models = [AddSub, Digits, Sentiment, Tokenize, Bert, Verdict, Steady] as const
+const models = [AddSub, Digits, Sentiment, Tokenize, Bert, Verdict, Steady, ...Deep.models] as const
 
 Layer.effectDiscard(
   Effect.map(Server.Server, ({ http, grpc, models }) =>
@@ -32,7 +33,7 @@ Layer.effectDiscard(
   ),
 ).pipe(
   Layer.provide(Server.layer(models, { http: local, grpc: local, metrics: false, tuneGarbageCollector: true })),
-  Layer.provide([AddSubLive, DigitsLive, SentimentLive, TokenizeLive, BertLive, VerdictLive, SteadyLive]),
+  Layer.provide([AddSubLive, DigitsLive, SentimentLive, TokenizeLive, BertLive, VerdictLive, SteadyLive, Deep.live]),
   Layer.launch,
   NodeRuntime.runMain({ teardown: Server.teardown }),
 )
