@@ -4,6 +4,8 @@
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
+import { cpSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import * as TritonServer from "../triton/TritonServer.ts"
@@ -34,7 +36,28 @@ export interface OtherKind {
 const here = import.meta.dirname
 const complete = async () => undefined
 
-const triton: OtherKind = {
+/**
+ * A copy of the repository whose queues refuse requests that have waited for so many milliseconds, as Triton's pages
+ * advise for a server with too much to do.
+ */
+const withQueueTimeout = (milliseconds: number): string => {
+  const root = mkdtempSync(join(tmpdir(), "nereid-triton-"))
+  const copy = join(root, "test", "bench", "triton")
+  cpSync(join(here, "triton"), copy, { recursive: true })
+  // Where the models look for their files.
+  symlinkSync(join(here, "..", "..", "examples"), join(root, "examples"))
+  const timeout = `default_timeout_microseconds: ${Math.round(1000 * milliseconds)}`
+  const policy = `default_queue_policy { timeout_action: REJECT ${timeout} }`
+  for (const model of readdirSync(copy)) {
+    const file = join(copy, model, "config.pbtxt")
+    const text = readFileSync(file, "utf8")
+    writeFileSync(file, text.replace(/dynamic_batching \{ *\}/, `dynamic_batching { ${policy} }`))
+  }
+  return copy
+}
+
+/** Triton, whose queues refuse requests after `queueTimeout` milliseconds; by default they never do. */
+export const triton = (queueTimeout?: number): OtherKind => ({
   description:
     "Triton 2.51 with its Python backend: numpy for `add_sub` and the picture, ONNX Runtime for the networks, one run for each batch",
   speaksGrpc: true,
@@ -44,7 +67,7 @@ const triton: OtherKind = {
     if (program === "") return "the variable TRITON_SERVER is not the path of a tritonserver"
     const server = await TritonServer.start(
       program,
-      join(here, "triton"),
+      queueTimeout === undefined ? join(here, "triton") : withQueueTimeout(queueTimeout),
       ["--exit-on-error=false", "--allow-metrics=true"],
       onCore(core, []),
     )
@@ -59,7 +82,7 @@ const triton: OtherKind = {
       stop: async () => server[Symbol.asyncDispose](),
     }
   },
-}
+})
 
 const fastify: OtherKind = {
   description: "fastify with onnxruntime-node on the thread of its event loop, one run for each request",
@@ -114,7 +137,7 @@ const fastapi: OtherKind = {
   },
 }
 
-export const kinds = { triton, fastify, fastapi } as const satisfies Record<string, OtherKind>
+export const kinds = { triton: triton(), fastify, fastapi } as const satisfies Record<string, OtherKind>
 
 export type Name = keyof typeof kinds
 

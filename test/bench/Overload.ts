@@ -48,13 +48,21 @@ const maxOutstanding = 8192
 export const isSaturated = ({ offered, sent, loadCpu, latenessP99 }: Overload): boolean =>
   loadCpu > 0.9 || latenessP99 > 5 || sent < 0.97 * offered
 
-/** Answers per second of as many callers as keep the server busy: the start of the search, and a warm-up. */
-const closedLoop = async ({ target, connections }: OverloadOptions, callers: number): Promise<number> => {
+/**
+ * Answers per second of as many callers as keep the server busy: the start of the search, and a warm-up. A server may
+ * refuse some of them.
+ */
+export const closedLoop = async (
+  { target, connections }: Pick<OverloadOptions, "target" | "connections">,
+  callers: number,
+  { warmUp, ...extent }: { readonly warmUp: number } & ClosedLoop.Extent = { warmUp: 1.5, seconds: 1 },
+): Promise<number> => {
   const lanes = await Lane.openAll(target, target.perConnection === 1 ? callers : connections)
   try {
-    await ClosedLoop.run(lanes, { concurrency: callers, seconds: 1.5 })
-    const { perSecond, problems } = await ClosedLoop.run(lanes, { concurrency: callers, seconds: 1 })
-    if (problems.count > 0) throw new Error(`the closed loop failed: ${[...problems.messages.keys()].join("; ")}`)
+    if (warmUp > 0) await ClosedLoop.run(lanes, { concurrency: callers, seconds: warmUp })
+    const { perSecond, problems, refused } = await ClosedLoop.run(lanes, { concurrency: callers, ...extent })
+    if (problems.count > refused || perSecond === 0)
+      throw new Error(`the closed loop failed: ${[...problems.messages.keys()].join("; ")}`)
     return perSecond
   } finally {
     for (const lane of lanes) lane.close()

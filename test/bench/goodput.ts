@@ -1,13 +1,14 @@
 /**
  * `node test/bench/goodput.ts`: answers in time of a server that is asked for more than it can do, as a share of the
- * capacity, which is measured before and after each of them. docs/guides/overload.md has its figures. Starts its own
- * server, or loads another one whose ports are given: its models need the same names and tensors.
+ * capacity, which is measured before and after each of them. docs/guides/overload.md has its figures. Starts our server
+ * or one of OtherServer.ts, or loads another one whose ports are given: its models need the same names and tensors.
  */
 import * as Metronome from "@nereid/bench/internal/load/Metronome"
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
 import * as Child from "./Child.ts"
 import * as Cores from "./Cores.ts"
+import * as OtherServer from "./OtherServer.ts"
 import * as Overload from "./Overload.ts"
 import * as Request from "./Request.ts"
 import * as RequestLoad from "./RequestLoad.ts"
@@ -25,6 +26,10 @@ const { values: flags } = parseArgs({
     deadline: { type: "string", default: "100" },
     /** Whether callers tell their deadline: "told", "silent", or both. */
     callers: { type: "string", default: "told,silent" },
+    /** The server: ours, or one of OtherServer.ts. */
+    server: { type: "string", default: "nereid" },
+    /** Milliseconds after which the queues of Triton refuse a request. Default never. */
+    "queue-timeout": { type: "string" },
     /** Ports of a server that runs already. */
     "grpc-port": { type: "string" },
     "http-port": { type: "string" },
@@ -84,7 +89,9 @@ const rows: Array<ReadonlyArray<string>> = []
 
 const milli = (time: number): string => (Number.isNaN(time) ? "" : time.toFixed(1))
 
-const measure = async (server: Child.Child, { name, load }: Case): Promise<void> => {
+type Server = Pick<Child.Child, "ports" | "stop">
+
+const measure = async (server: Server, { name, load }: Case): Promise<void> => {
   const target = RequestLoad.target(server, load, await RequestLoad.replyLength(server, load))
   const options = { target, clock, connections: 16 }
   let before = await Overload.capacity(options, milliseconds, load.concurrency)
@@ -117,12 +124,17 @@ const measure = async (server: Child.Child, { name, load }: Case): Promise<void>
   }
 }
 
-const start = async (): Promise<Child.Child> => {
-  const [grpc, http] = [flags["grpc-port"], flags["http-port"]]
-  if (grpc === undefined && http === undefined)
-    return Child.start(new URL("./goodput-server.ts", import.meta.url), cores?.server)
-  const call = () => Promise.reject(new Error("This server was not started here. This is a bug of the benchmark."))
-  return { ports: { grpc: Number(grpc), http: Number(http) }, call, stop: async () => {} }
+const start = async (): Promise<Server> => {
+  const { server: name, "grpc-port": grpc, "http-port": http, "queue-timeout": queueTimeout } = flags
+  if (grpc !== undefined || http !== undefined)
+    return { ports: { grpc: Number(grpc), http: Number(http) }, stop: async () => {} }
+  if (name === "nereid") return Child.start(new URL("./goodput-server.ts", import.meta.url), cores?.server)
+  if (!OtherServer.isName(name)) throw new Error(`--server is ${name}, expected nereid, triton, fastify or fastapi`)
+  const kind =
+    name === "triton" && queueTimeout !== undefined ? OtherServer.triton(Number(queueTimeout)) : OtherServer.kinds[name]
+  const started = await kind.start(cores?.server)
+  if (typeof started === "string") throw new Error(`${name} is not measured: ${started}`)
+  return started
 }
 
 const placed =

@@ -5,6 +5,8 @@
 import type { Lane } from "./Lane.ts"
 import { type Extent, type Measured, Round } from "./Round.ts"
 
+export type { Extent }
+
 /** Options of a closed loop. `seconds` or `requests` ends the round. */
 export type ClosedLoopOptions = Extent & {
   /** Number of requests in flight. */
@@ -13,16 +15,25 @@ export type ClosedLoopOptions = Extent & {
   readonly patience?: number
 }
 
+/** Result of a closed loop. */
+export interface ClosedMeasured extends Measured {
+  /** Number of problems that were refusals of a server with too much to do. */
+  readonly refused: number
+}
+
 /** Runs a closed loop. The requests are spread over the lanes; `Target.perConnection` limits those of one lane. */
-export const run = async (lanes: ReadonlyArray<Lane>, options: ClosedLoopOptions): Promise<Measured> => {
+export const run = async (lanes: ReadonlyArray<Lane>, options: ClosedLoopOptions): Promise<ClosedMeasured> => {
   const { concurrency, patience = 30_000 } = options
   const maxRequests = "requests" in options ? options.requests : Infinity
   let left = maxRequests
-  const round = new Round(lanes, (lane, startedAt, problem) => {
+  let refused = 0
+  const round = new Round(lanes, (lane, startedAt, problem, overload) => {
     const now = performance.now()
     const inTime = now < deadline
-    if (problem !== undefined) round.problems.add(problem)
-    else if (inTime) round.latencies.record(now - startedAt)
+    if (problem !== undefined) {
+      round.problems.add(problem)
+      if (overload !== undefined) refused += 1
+    } else if (inTime) round.latencies.record(now - startedAt)
     if (inTime && left > 0) {
       left -= 1
       return lane.send(now)
@@ -38,5 +49,6 @@ export const run = async (lanes: ReadonlyArray<Lane>, options: ClosedLoopOptions
   left -= round.outstanding
   for (let index = 0; index < round.outstanding; index++) lanes[index % lanes.length]?.send(started)
   await round.waitForReplies(patience)
-  return round.measured((round.outstanding > 0 ? Math.min(performance.now(), deadline) : ended) - started)
+  const milliseconds = (round.outstanding > 0 ? Math.min(performance.now(), deadline) : ended) - started
+  return { ...round.measured(milliseconds), refused }
 }

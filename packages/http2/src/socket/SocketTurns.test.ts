@@ -37,12 +37,13 @@ const one = Frame.encode(
 const clients = async () => {
   const order: Array<number> = []
   const closed: Array<Promise<unknown>> = []
+  const connections: Array<SocketConnection> = []
   const opened = Promise.withResolvers<void>()
   const read = Promise.withResolvers<void>()
   let open = 0
   const slow = createServer((socket) => {
     const index = closed.push(once(socket, "close")) - 1
-    new SocketConnection(socket, options, {
+    const own = new SocketConnection(socket, options, {
       ...noEvents,
       onClose: ignore,
       onOpen: () => {
@@ -56,6 +57,7 @@ const clients = async () => {
         for (const end = performance.now() + 0.1; performance.now() < end;);
       },
     })
+    connections.push(own)
   })
   await once(slow.listen(0, "127.0.0.1"), "listening")
   const address = slow.address()
@@ -72,7 +74,7 @@ const clients = async () => {
   const [first, second] = sockets
   if (first === undefined || second === undefined) throw new Error("There are two clients.")
   const close = () => {
-    for (const socket of sockets) socket.destroy()
+    for (const connection of connections) connection.destroy()
     slow.close()
   }
   return { first, second, order, read: read.promise, closed, close }
