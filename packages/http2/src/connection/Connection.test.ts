@@ -4,7 +4,7 @@ import { ErrorCode } from "../frame/ErrorCode.ts"
 import * as Frame from "../frame/Frame.ts"
 import { Flag, Setting, Type } from "../frame/Frame.ts"
 import { HeaderTemplate } from "../hpack/HeaderEncoder.ts"
-import { Connection, type ConnectionEvents, type ConnectionOptions } from "./Connection.ts"
+import { Connection, type ConnectionEvents, type ConnectionOptions, type Stream } from "./Connection.ts"
 import { exchange, Lonely, okHead, okTrailers, requestTemplate } from "./Peers.fixture.ts"
 
 const bytes = (length: number) => Buffer.alloc(length, "x")
@@ -38,6 +38,30 @@ describe("a request", () => {
     peer.receive(data(1, 5, Flag.END_STREAM))
     expect(closes).toEqual([0])
     expect(peer.replies()).toEqual(["HEADERS 1 :status 200", "DATA 1 3", "HEADERS 1 grpc-status 0"])
+  })
+
+  it("that its client cancels within the same bytes gets no response, and those around it do", () => {
+    const peer = new Lonely()
+    const respond = [
+      (stream: Stream) => peer.connection.message(stream, okHead, bytes(3), okTrailers),
+      (stream: Stream) => peer.connection.head(stream, okTrailers, [], true),
+    ]
+    peer.onStream = (stream) => respond[(stream.id >>> 1) % 2]?.(stream)
+    peer.receive(...[1, 3, 5, 7, 9].map((id) => peer.request(id)), Frame.reset(3, 8), Frame.reset(5, 8))
+    expect(peer.replies()).toEqual([
+      ...["HEADERS 1 :status 200", "DATA 1 3", "HEADERS 1 grpc-status 0", "HEADERS 7 grpc-status 0"],
+      ...["HEADERS 9 :status 200", "DATA 9 3", "HEADERS 9 grpc-status 0"],
+    ])
+    expect(peer.connection.size).toBe(0)
+    peer.receive(Frame.reset(9, 8))
+    expect(peer.replies()).toEqual([])
+  })
+
+  it("is answered before the error that ends its connection, in the same bytes", () => {
+    const peer = new Lonely()
+    peer.onStream = (stream) => peer.connection.message(stream, okHead, bytes(3), okTrailers)
+    peer.receive(peer.request(1), Frame.encode(Type.PING, 0, 0, bytes(1)))
+    expect(peer.replies().slice(2)).toEqual(["HEADERS 1 grpc-status 0", `GOAWAY ${ErrorCode.FRAME_SIZE_ERROR}`])
   })
 
   it("has trailers, which end it", () => {

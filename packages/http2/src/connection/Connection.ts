@@ -6,7 +6,7 @@
  *   receive ─► Receiver ─┬─► DataFrames ─► ReceiveWindows ─┐
  *                        ├─► HeaderFrames ─────────────────┼─► Streams ─► events of the connection and its streams
  *                        └─► ControlFrames ────────────────┘
- *   take    ◄─ Output ◄─ Sender ◄── head, data, end, message
+ *   take    ◄─ Output ◄─ Sender ◄─ Responses ◄── head, data, end, message
  */
 import { ConnectionError, ErrorCode } from "../frame/ErrorCode.ts"
 import * as Frame from "../frame/Frame.ts"
@@ -21,8 +21,9 @@ import { FloodBudget } from "./FloodBudget.ts"
 import { HeaderFrames, maxHeaderListSize, type OnStream } from "./HeaderFrames.ts"
 import { Receiver } from "./Receiver.ts"
 import { ReceiveWindows, type WindowSizes } from "./ReceiveWindows.ts"
+import { Responses } from "./Responses.ts"
 import { Sender } from "./Sender.ts"
-import type { Stream, StreamHandler, Trailers } from "./Stream.ts"
+import { noFields, type Stream, type StreamHandler, type Trailers } from "./Stream.ts"
 import { Streams } from "./Streams.ts"
 
 export type { Headers, Stream, StreamHandler, Trailers }
@@ -64,6 +65,7 @@ export class Connection {
   readonly #windows: ReceiveWindows
   readonly #streams: Streams
   readonly #sender: Sender
+  readonly #responses: Responses
   readonly #control: ControlFrames
   readonly #receiver: Receiver
   #isReceiving = false
@@ -85,6 +87,7 @@ export class Connection {
       (stream) => streams.endLocal(stream),
       () => flood.useful(),
     )
+    this.#responses = new Responses(this.#sender)
     this.#control = new ControlFrames(streams, this.#sender, output, flood, events)
     this.#receiver = new Receiver(
       this.#isServer,
@@ -149,6 +152,7 @@ export class Connection {
     this.#isReceiving = true
     try {
       const taken = this.#receiver.read(chunk, enough)
+      this.#responses.send()
       if (!this.#isOver) this.#sender.pump()
       return taken
     } catch (error) {
@@ -192,7 +196,8 @@ export class Connection {
 
   /** Sends a head; with a status 1xx, another one follows. */
   head(stream: Stream, template: HeaderTemplate | undefined, fields: FieldList, isLast: boolean): void {
-    if (stream.isClosed || stream.isLocalEnded) return
+    if (stream.isClosed || stream.isEnding || stream.isLocalEnded) return
+    if (isLast && this.#isReceiving) return this.#responses.add({ stream, template, fields, body: undefined })
     this.#sender.head(stream, template, fields, isLast)
     this.#changed()
   }
@@ -212,9 +217,10 @@ export class Connection {
     this.#changed()
   }
 
-  /** Sends a whole response. */
+  /** Sends a whole response. The bytes must not change any more. */
   message(stream: Stream, head: HeaderTemplate, body: Uint8Array, trailers: HeaderTemplate): void {
     if (stream.isClosed || stream.isEnding || stream.isLocalEnded) return
+    if (this.#isReceiving) return this.#responses.add({ stream, template: head, fields: noFields, body, trailers })
     this.#sender.message(stream, head, body, trailers)
     this.#changed()
   }
@@ -267,6 +273,8 @@ export class Connection {
 
   /** Ends the connection and its streams for an error. */
   fail(error: ConnectionError): void {
+    if (this.#isOver) return
+    this.#responses.send()
     if (this.#isOver) return
     this.#output.add(Frame.goaway(this.#streams.lastOfPeer, error.code, error.message.slice(0, maxReason)))
     this.#finish(error)

@@ -98,6 +98,8 @@ export class Lonely {
   readonly connection: Connection
   readonly encoder = new HeaderEncoder()
   now = 0
+  /** Called for each request. */
+  onStream: (stream: Stream) => void = ignore
   readonly #decoder = new HeaderDecoder(1e6, (fields: FieldList) => fields)
 
   constructor(role: "client" | "server" = "server", options: Partial<ConnectionOptions> = {}, isOpen = true) {
@@ -110,6 +112,7 @@ export class Lonely {
           recorder.headers.push(headers)
           recorder.events.push(`${stream.id} ${headers[":method"]} ${headers[":path"]}`)
           stream.handler = recorder.handler(stream.id)
+          this.onStream(stream)
         },
         onOpen: () => {},
         onPing: () => (recorder.pings += 1),
