@@ -2,6 +2,7 @@
 import { connect } from "node:net"
 import * as Http2Frame from "../conformance/fuzz/Http2Frame.ts"
 import { type Attack, sleep } from "./Attack.ts"
+import { CancellingClient } from "./CancellingClient.ts"
 import * as GrpcCalls from "./GrpcCalls.ts"
 import { Target } from "./Target.ts"
 
@@ -12,27 +13,24 @@ export const besideCalls: Attack = {
   seconds: 60,
   start: () => Target.serve(),
   run: async (target, { seconds }) => {
-    const session = GrpcCalls.open(target.grpc)
-    let end = "nothing"
-    session.on("goaway", (code, _, reason) => (end = `GOAWAY ${code} ${Buffer.from(reason ?? []).toString()}`))
-    session.on("error", (error: Error) => (end += `, ${error.message}`))
-    const calls: Array<Promise<GrpcCalls.Outcome>> = []
+    const client = new CancellingClient(target.grpc)
+    const calls: Array<Promise<string>> = []
     let cancelled = 0
     const startedAt = performance.now()
     for (let elapsed = 0; elapsed < seconds * 1000; elapsed = performance.now() - startedAt) {
-      for (; cancelled < elapsed * 5; cancelled++) GrpcCalls.cancelled(session, small)
-      while (calls.length < elapsed / 10) calls.push(GrpcCalls.call(session, small))
+      for (; cancelled < elapsed * 5; cancelled++) client.cancelled(small)
+      while (calls.length < elapsed / 10) calls.push(client.call(small))
       await sleep(5)
     }
-    const outcomes = await Promise.all(calls)
-    session.destroy()
-    const failed = outcomes.filter(({ status }) => status !== "0")
+    const statuses = await Promise.all(calls)
+    const failed = statuses.filter((status) => status !== "0")
     if (failed.length > 0) {
-      const first = outcomes.findIndex(({ status }) => status !== "0")
-      const place = `the first one was call ${first}; the connection has received ${end}`
-      throw new Error(`${failed.length} of ${outcomes.length} calls failed with ${failed[0]?.status}; ${place}`)
+      const first = statuses.findIndex((status) => status !== "0")
+      const place = `the first one was call ${first}; the connection has received ${client.end}`
+      throw new Error(`${failed.length} of ${statuses.length} calls failed with ${failed[0]}; ${place}`)
     }
-    return `${outcomes.length} calls answered, ${cancelled} cancelled`
+    client.destroy()
+    return `${statuses.length} calls answered, ${cancelled} cancelled`
   },
 }
 

@@ -6,7 +6,7 @@ import * as Http2Frame from "../conformance/fuzz/Http2Frame.ts"
 
 const { typeName, method } = GRPCInferenceService
 
-const headers = {
+export const headers = {
   ":method": "POST",
   ":path": `/${typeName}/${method.modelInfer.name}`,
   "content-type": "application/grpc",
