@@ -1,6 +1,6 @@
 /**
- * A gRPC connection of `@nereid/http2` that sends calls and cancels others. A connection of node:http2 would end itself:
- * nghttp2 allows 330 frames of cancelled calls a second, and responses cross cancellations.
+ * A gRPC connection of `@nereid/http2` that sends calls and cancels others. A connection of node:http2 would end
+ * itself: nghttp2 allows 330 frames of cancelled calls a second, and responses cross cancellations.
  */
 import { connect } from "node:net"
 import { ClientConnection, type ResponseHandler } from "@nereid/http2/internal/client/ClientConnection"

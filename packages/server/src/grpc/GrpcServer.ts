@@ -24,6 +24,7 @@ import * as HttpListener from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
 import { limitTime } from "./ReceiveLimit.ts"
 import { SendTimeout } from "./SendTimeout.ts"
+import { Standstill } from "../limit/Standstill.ts"
 import * as RestrictedApis from "../gateway/RestrictedApis.ts"
 import { ServeError } from "../error/ServeError.ts"
 import type { Tls } from "../port/Tls.ts"
@@ -127,7 +128,8 @@ export const frontEnd = Effect.fnUntraced(function* (
   const records = yield* CallRecord.make(gateway)
   const common = { gateway, maxMessageSize, forward, records, restrictedApis, responseCompression, logDefect }
   const receiveTimeout = new ReceiveTimeout(receiveTimeoutMillis)
-  const limits = { reports: gateway.limits, memory: gateway.memory, sendTimeout: new SendTimeout(sendTimeoutMillis) }
+  const sessionLimits = { sendTimeout: new SendTimeout(sendTimeoutMillis), standstill: new Standstill() }
+  const limits = { reports: gateway.limits, memory: gateway.memory, ...sessionLimits }
   const calls = fastInference ? InferenceCalls.make({ ...common, receiveTimeout }) : undefined
   return {
     handler: ConnectOnDemand.make({ ...common, receiveTimeoutMillis, cors, browserAccess }),

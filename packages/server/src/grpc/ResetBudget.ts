@@ -5,6 +5,9 @@
  * The limit is a proportion with a burst. Proxies share one connection among many clients, and clients with tight
  * deadlines cancel most of their calls, so a fixed rate such as node:http2's (33 a second) would end innocent calls.
  * A call that is cancelled at its own deadline is free: the server would have ended it at that moment, too.
+ *
+ * A server that stood still reads at once what was cancelled over that time. So that time allows its cancellations
+ * beyond the burst, at the same rate: over the whole time of a connection, they are not more than without it.
  */
 
 /** Cancellations that a connection may always send at once. */
@@ -22,15 +25,22 @@ const perCompletedCall = 100
  */
 const maxInFlight = 100_000
 
+/** Cancellations beyond the burst that standstills allow together: those of 200 s. */
+const maxAfterStandstill = 100_000
+
 export class ResetBudget {
   readonly #now: () => number
+  readonly #stoodStill: () => number
   #remaining = burst
   #refilledAt: number
+  #stoodBefore: number
 
-  /** `now`: monotonic time in milliseconds. */
-  constructor(now: () => number = () => performance.now()) {
+  /** `now`: monotonic time. `stoodStill`: time of all standstills of the server so far. Both are in milliseconds. */
+  constructor(stoodStill: () => number, now: () => number = () => performance.now()) {
     this.#now = now
+    this.#stoodStill = stoodStill
     this.#refilledAt = now()
+    this.#stoodBefore = stoodStill()
   }
 
   /** A call has ended with a response. */
@@ -45,10 +55,20 @@ export class ResetBudget {
    * because a busy server reads cancellations before it completes the calls beside them.
    */
   cancelled(inFlight = 0): boolean {
-    const now = this.#now()
-    this.#remaining = Math.min(burst, this.#remaining + ((now - this.#refilledAt) / 1000) * perSecond)
-    this.#refilledAt = now
+    this.#refill()
     this.#remaining -= 1
     return this.#remaining + Math.min(maxInFlight, inFlight * perCompletedCall) >= 0
+  }
+
+  #refill(): void {
+    const [now, stood] = [this.#now(), this.#stoodStill()]
+    const still = stood - this.#stoodBefore
+    const reading = Math.max(0, now - this.#refilledAt - still)
+    this.#refilledAt = now
+    this.#stoodBefore = stood
+    if (this.#remaining < burst) this.#remaining = Math.min(burst, this.#remaining + (reading / 1000) * perSecond)
+    if (still > 0) {
+      this.#remaining = Math.min(burst + maxAfterStandstill, this.#remaining + (still / 1000) * perSecond)
+    }
   }
 }

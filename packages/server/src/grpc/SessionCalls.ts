@@ -7,6 +7,7 @@ import type { Http2Session } from "./Http2Session.ts"
 import type { CallsInFlight } from "./Keepalive.ts"
 import type { LimitReports } from "../limit/LimitReports.ts"
 import type { HeldMemory, MemoryBudget } from "../limit/MemoryBudget.ts"
+import type { Standstill } from "../limit/Standstill.ts"
 import { ResetBudget } from "./ResetBudget.ts"
 import type { SendTimeout } from "./SendTimeout.ts"
 
@@ -16,6 +17,7 @@ export interface SessionLimits {
   readonly memory: MemoryBudget
   /** For responses that are not read. */
   readonly sendTimeout: SendTimeout
+  readonly standstill: Standstill
 }
 
 /** Maximum time for the other calls of a connection that cancels too many. */
@@ -41,20 +43,22 @@ export class SessionCalls implements CallsInFlight {
   readonly ended: (wasCancelled: boolean, ownDeadline: number | undefined) => void
 
   /** `key` identifies the connection in the memory budget. */
-  constructor(session: Http2Session, key: object, { reports, memory, sendTimeout }: SessionLimits) {
+  constructor(session: Http2Session, key: object, { reports, memory, sendTimeout, standstill }: SessionLimits) {
     this.session = session
     this.memory = memory.of(key)
     this.sendTimeout = sendTimeout
     this.#reports = reports
     // A connection that has failed has no socket anymore.
     this.#client = session.remoteAddress ?? "a client that has disconnected"
-    const resets = new ResetBudget()
+    session.onClose(standstill.watch())
+    const resets = new ResetBudget(() => standstill.total)
     this.ended = (wasCancelled, ownDeadline) => {
       this.count -= 1
       if (this.count >= uncounted) this.memory.give(callSize)
       if (!wasCancelled) return resets.completed()
       if (session.isClosing) return
-      if (ownDeadline !== undefined && performance.now() >= ownDeadline) return
+      // The clock of a call that has waited for the loop started before it was read.
+      if (ownDeadline !== undefined && performance.now() + standstill.recent >= ownDeadline) return
       if (resets.cancelled(this.count)) return
       this.#closing("its client cancels far more calls than it completes")
       session.closeWithin("too_many_resets", graceMillis)
