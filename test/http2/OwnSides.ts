@@ -16,8 +16,9 @@ abstract class OwnSide implements Side {
     this.sent = new Sent(role === "client")
     const maxConcurrentStreams = role === "client" ? 0 : limits.maxConcurrentStreams
     this.connection = new Connection(
-      { role, ...limits, maxConcurrentStreams, now: 0 },
+      { role, ...limits, maxConcurrentStreams },
       { ...noEvents, onStream: (stream, headers, isLast) => this.onStream(stream, headers, isLast) },
+      0,
     )
   }
 

@@ -4,34 +4,28 @@
  */
 const capacity = 128
 
-/** Streams of an idle connection, mostly. V8 keeps the content of so small an array within its object. */
-const initial = 16
-
 export class ClosedStreams {
-  #ids: Int32Array | undefined
+  /** Those that we have reset are negative. An idle connection has few, so it is no typed array. */
+  #ids: Array<number> = none
   #next = 0
 
   add(id: number, isReset: boolean): void {
-    let ids = (this.#ids ??= new Int32Array(initial))
-    if (this.#next === ids.length) {
-      if (ids.length === capacity) this.#next = 0
-      else ids = this.#grow(ids)
+    const closed = isReset ? -id : id
+    if (this.#ids === none) this.#ids = [closed]
+    else if (this.#ids.length < capacity) this.#ids.push(closed)
+    else {
+      this.#ids[this.#next] = closed
+      this.#next = (this.#next + 1) % capacity
     }
-    ids[this.#next++] = isReset ? -id : id
   }
 
   /** Undefined for a stream that never was, or closed long ago. */
   get(id: number): "reset" | "ended" | undefined {
     const ids = this.#ids
-    if (ids === undefined) return undefined
     if (ids.includes(-id)) return "reset"
     return ids.includes(id) ? "ended" : undefined
   }
-
-  #grow(ids: Int32Array): Int32Array {
-    const larger = new Int32Array(capacity)
-    larger.set(ids)
-    this.#ids = larger
-    return larger
-  }
 }
+
+/** Shared, and never filled. */
+const none: Array<number> = []

@@ -18,9 +18,10 @@ import type { HeaderTemplate } from "../hpack/HeaderEncoder.ts"
 import { type ControlEvents, ControlFrames } from "./ControlFrames.ts"
 import { DataFrames } from "./DataFrames.ts"
 import { FloodBudget } from "./FloodBudget.ts"
-import { HeaderFrames, maxHeaderListSize, type OnStream } from "./HeaderFrames.ts"
+import { HeaderFrames, maxHeaderListSize, type RequestEvents } from "./HeaderFrames.ts"
+import type { Lifecycle } from "./Lifecycle.ts"
 import { Receiver } from "./Receiver.ts"
-import { ReceiveWindows, type WindowSizes } from "./ReceiveWindows.ts"
+import { ReceiveWindows, type WindowEvents, type WindowSizes } from "./ReceiveWindows.ts"
 import { Responses } from "./Responses.ts"
 import { Sender } from "./Sender.ts"
 import { noFields, type Stream, type StreamHandler, type Trailers } from "./Stream.ts"
@@ -32,31 +33,20 @@ export interface ConnectionOptions extends WindowSizes {
   readonly role: "client" | "server"
   /** Streams that the peer may have open; 0 for a client, which accepts no pushes. */
   readonly maxConcurrentStreams: number
-  /** Monotonic time in milliseconds. */
-  readonly now: number
 }
 
-export interface ConnectionEvents extends ControlEvents {
-  /**
-   * For a server: a request. Must set the handler of the stream. `isLast`: it has no body. The number of streams is
-   * limited, but not how many of them a client resets at once: only the program knows the cost of one (CVE-2023-44487).
-   */
-  readonly onStream: OnStream
+export interface ConnectionEvents extends ControlEvents, RequestEvents, WindowEvents {
   /** The peer accepts no streams any more. Those above `lastStream` close next, with REFUSED_STREAM. */
   readonly onGoaway: (code: number, reason: string) => void
   /** A stream has closed, after its own `onClose`. */
   readonly onStreamClosed: () => void
-  /** Bytes that paused streams hold have changed by this many. */
-  readonly onHeld: (bytes: number) => void
-  /** There are bytes to write, added outside of `receive`. */
-  readonly onOutput: () => void
   /** The connection is over: what is left to write should be written, and the socket closed. */
   readonly onFinished: (error: ConnectionError | undefined) => void
 }
 
 const maxStreamId = 2 ** 31 - 1
 
-export class Connection {
+export class Connection implements Lifecycle {
   readonly #isServer: boolean
   readonly #options: ConnectionOptions
   readonly #events: ConnectionEvents
@@ -72,30 +62,25 @@ export class Connection {
   #isOver = false
   #error: ConnectionError | undefined
 
-  constructor(options: ConnectionOptions, events: ConnectionEvents) {
+  /** `now`: monotonic time in milliseconds. */
+  constructor(options: ConnectionOptions, events: ConnectionEvents, now: number) {
     this.#options = options
     this.#events = events
     this.#isServer = options.role === "server"
     const output = this.#output
-    const flood = (this.#flood = new FloodBudget(options.now))
-    const windows = (this.#windows = new ReceiveWindows(options, output, events.onHeld, () => this.#changed()))
-    const streams = (this.#streams = new Streams(this.#isServer, options.streamWindow, output, flood, windows, () =>
-      this.#onStreamClosed(),
-    ))
-    this.#sender = new Sender(
-      output,
-      (stream) => streams.endLocal(stream),
-      () => flood.useful(),
-    )
+    const flood = (this.#flood = new FloodBudget(now))
+    const windows = (this.#windows = new ReceiveWindows(options, output, events))
+    const streams = (this.#streams = new Streams(this.#isServer, options.streamWindow, output, flood, windows, this))
+    this.#sender = new Sender(output, streams, flood)
     this.#responses = new Responses(this.#sender)
     this.#control = new ControlFrames(streams, this.#sender, output, flood, events)
     this.#receiver = new Receiver(
       this.#isServer,
       new DataFrames(streams, windows, flood),
-      new HeaderFrames(streams, flood, options.maxConcurrentStreams, events.onStream),
+      new HeaderFrames(streams, flood, options.maxConcurrentStreams, events),
       this.#control,
       flood,
-      (lastStream, code, reason) => this.#onGoaway(lastStream, code, reason),
+      this,
     )
     this.#start()
   }
@@ -285,6 +270,22 @@ export class Connection {
     if (!this.#isOver) this.#finish(undefined)
   }
 
+  streamClosed(): void {
+    this.#events.onStreamClosed()
+    this.#finishIfDrained()
+  }
+
+  receivedGoaway(lastStream: number, code: number, reason: string): void {
+    // The streams of a client belong to a server that leaves. A server goes on with its own.
+    if (!this.#isServer) this.#streams.isDraining = true
+    this.#events.onGoaway(code, reason)
+    if (this.#isServer || this.#isOver) return
+    for (const stream of this.#streams.all()) {
+      if (stream.id > lastStream) this.#streams.close(stream, ErrorCode.REFUSED_STREAM)
+    }
+    this.#finishIfDrained()
+  }
+
   #finish(error: ConnectionError | undefined): void {
     this.#isOver = true
     this.#error = error
@@ -296,11 +297,6 @@ export class Connection {
 
   #finishIfDrained(): void {
     if (this.#streams.isDraining && this.#streams.size === 0 && !this.#isOver) this.#finish(undefined)
-  }
-
-  #onStreamClosed(): void {
-    this.#events.onStreamClosed()
-    this.#finishIfDrained()
   }
 
   #start(): void {
@@ -320,17 +316,6 @@ export class Connection {
 
   #changed(): void {
     if (!this.#isReceiving) this.#events.onOutput()
-  }
-
-  #onGoaway(lastStream: number, code: number, reason: string): void {
-    // The streams of a client belong to a server that leaves. A server goes on with its own.
-    if (!this.#isServer) this.#streams.isDraining = true
-    this.#events.onGoaway(code, reason)
-    if (this.#isServer || this.#isOver) return
-    for (const stream of this.#streams.all()) {
-      if (stream.id > lastStream) this.#streams.close(stream, ErrorCode.REFUSED_STREAM)
-    }
-    this.#finishIfDrained()
   }
 }
 

@@ -15,26 +15,33 @@ import type { Streams } from "./Streams.ts"
 /** Size of the header fields of a message, as SETTINGS_MAX_HEADER_LIST_SIZE counts them. */
 export const maxHeaderListSize = 65_536
 
-/** A request: its headers, whether it has no body, and its fields as they came. */
-export type OnStream = (stream: Stream, headers: Headers, isLast: boolean, fields: FieldList) => void
+export interface RequestEvents {
+  /**
+   * For a server: a request, with its fields as they came. Must set the handler of the stream. `isLast`: it has no body.
+   * The number of streams is limited, but not how many of them a client resets at once: only the program knows the cost
+   * of one (CVE-2023-44487).
+   */
+  readonly onStream: (stream: Stream, headers: Headers, isLast: boolean, fields: FieldList) => void
+}
+
+const readBlock = (fields: FieldList, isTooLarge: boolean) => new HeaderBlock(fields, isTooLarge)
 
 export class HeaderFrames {
   readonly #streams: Streams
   readonly #flood: FloodBudget
   readonly #maxConcurrentStreams: number
-  readonly #onStream: OnStream
-  readonly #decoder = new HeaderDecoder(maxHeaderListSize, (fields, isTooLarge) => new HeaderBlock(fields, isTooLarge))
+  readonly #events: RequestEvents
+  readonly #decoder = new HeaderDecoder(maxHeaderListSize, readBlock)
   /** A block whose CONTINUATION frames are still to come. */
   #pending: PendingBlock | undefined
   /** Blocks that have begun with a frame that did not end them. */
   #begun = 0
 
-  /** `onStream`: for a server, a request. */
-  constructor(streams: Streams, flood: FloodBudget, maxConcurrentStreams: number, onStream: OnStream) {
+  constructor(streams: Streams, flood: FloodBudget, maxConcurrentStreams: number, events: RequestEvents) {
     this.#streams = streams
     this.#flood = flood
     this.#maxConcurrentStreams = maxConcurrentStreams
-    this.#onStream = onStream
+    this.#events = events
   }
 
   /** Whether only a CONTINUATION frame may come next. */
@@ -121,7 +128,7 @@ export class HeaderFrames {
     stream.hasReceivedHead = true
     stream.isRemoteEnded = isLast
     if (fields.contentLength !== undefined && !isLast) stream.expected = fields.contentLength
-    this.#onStream(stream, fields.headers, isLast, fields.fields)
+    this.#events.onStream(stream, fields.headers, isLast, fields.fields)
     if (isLast && !stream.isClosed) streams.endRemote(stream, undefined)
   }
 

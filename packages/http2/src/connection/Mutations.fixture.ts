@@ -40,7 +40,7 @@ const window = 65_535
 /** A server that answers, pauses and resets by chance. */
 const makeServer = (random: Random): Connection => {
   const server: Connection = new Connection(
-    { role: "server", streamWindow: window, connectionWindow: 2 * window, maxConcurrentStreams: 20, now: 0 },
+    { role: "server", streamWindow: window, connectionWindow: 2 * window, maxConcurrentStreams: 20 },
     {
       ...noEvents,
       onStream: (stream) => {
@@ -57,14 +57,16 @@ const makeServer = (random: Random): Connection => {
         }
       },
     },
+    0,
   )
   return server
 }
 
 const makeClient = (random: Random): Connection => {
   const client = new Connection(
-    { role: "client", streamWindow: window, connectionWindow: 2 * window, maxConcurrentStreams: 0, now: 0 },
+    { role: "client", streamWindow: window, connectionWindow: 2 * window, maxConcurrentStreams: 0 },
     noEvents,
+    0,
   )
   for (let count = 1 + random.below(4); count > 0; count--) {
     const stream = client.open(noStreamEvents, requestTemplate, ["x-id", String(count)], false)

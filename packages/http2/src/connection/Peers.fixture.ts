@@ -105,7 +105,7 @@ export class Lonely {
   constructor(role: "client" | "server" = "server", options: Partial<ConnectionOptions> = {}, isOpen = true) {
     const { recorder } = this
     this.connection = new Connection(
-      { role, ...standard, now: 0, ...options },
+      { role, ...standard, ...options },
       {
         onStream: (stream, headers) => {
           recorder.streams.push(stream)
@@ -125,6 +125,7 @@ export class Lonely {
         onOutput: () => {},
         onFinished: (error) => (recorder.finished = { error }),
       },
+      0,
     )
     this.connection.take()
     if (!isOpen) return

@@ -17,11 +17,17 @@ export interface WindowSizes {
   readonly connectionWindow: number
 }
 
+export interface WindowEvents {
+  /** Bytes that paused streams hold have changed by this many. */
+  readonly onHeld: (bytes: number) => void
+  /** There are bytes to write. Not always called for those that are added within `receive`. */
+  readonly onOutput: () => void
+}
+
 export class ReceiveWindows {
   readonly #sizes: WindowSizes
   readonly #output: Output
-  readonly #onHeld: (bytes: number) => void
-  readonly #onOutput: () => void
+  readonly #events: WindowEvents
   /** Bytes that the peer may send, and those that were read since the last WINDOW_UPDATE. */
   #window: number
   #unacknowledged = 0
@@ -30,12 +36,10 @@ export class ReceiveWindows {
   #deferred = 0
   #isStopped = false
 
-  /** `onHeld`: bytes that paused streams hold have changed by this many. */
-  constructor(sizes: WindowSizes, output: Output, onHeld: (bytes: number) => void, onOutput: () => void) {
+  constructor(sizes: WindowSizes, output: Output, events: WindowEvents) {
     this.#sizes = sizes
     this.#output = output
-    this.#onHeld = onHeld
-    this.#onOutput = onOutput
+    this.#events = events
     this.#window = sizes.connectionWindow
   }
 
@@ -61,7 +65,7 @@ export class ReceiveWindows {
     this.#output.add(Frame.windowUpdate(0, this.#unacknowledged))
     this.#window += this.#unacknowledged
     this.#unacknowledged = 0
-    this.#onOutput()
+    this.#events.onOutput()
   }
 
   /** The bytes of an open stream were read. */
@@ -71,7 +75,7 @@ export class ReceiveWindows {
     this.#output.add(Frame.windowUpdate(stream.id, stream.unacknowledged))
     stream.receiveWindow += stream.unacknowledged
     stream.unacknowledged = 0
-    this.#onOutput()
+    this.#events.onOutput()
   }
 
   /** Keeps data that arrives while the reader has paused. */
@@ -82,7 +86,7 @@ export class ReceiveWindows {
     this.#held += length
     if (this.#held > maxHeldBytes) this.#deferred += length
     else this.credit(length)
-    this.#onHeld(length)
+    this.#events.onHeld(length)
   }
 
   /** Passes on what was held back, until the reader pauses again. */
@@ -109,8 +113,8 @@ export class ReceiveWindows {
     this.#deferred -= deferred
     if (deferred > 0) {
       this.credit(deferred)
-      this.#onOutput()
+      this.#events.onOutput()
     }
-    this.#onHeld(-bytes)
+    this.#events.onHeld(-bytes)
   }
 }

@@ -2,22 +2,20 @@
 import { ConnectionError, ErrorCode } from "../frame/ErrorCode.ts"
 import * as Frame from "../frame/Frame.ts"
 import { Flag, Type } from "../frame/Frame.ts"
-import { FrameReader } from "../frame/FrameReader.ts"
+import { type FrameHandler, FrameReader } from "../frame/FrameReader.ts"
 import type { ControlFrames } from "./ControlFrames.ts"
 import type { DataFrames } from "./DataFrames.ts"
 import type { FloodBudget } from "./FloodBudget.ts"
 import type { HeaderFrames } from "./HeaderFrames.ts"
+import type { Lifecycle } from "./Lifecycle.ts"
 
-/** The peer accepts no streams above `lastStream` any more. */
-export type OnGoaway = (lastStream: number, code: number, reason: string) => void
-
-export class Receiver {
+export class Receiver implements FrameHandler {
   readonly #data: DataFrames
   readonly #headers: HeaderFrames
   readonly #control: ControlFrames
   readonly #flood: FloodBudget
-  readonly #onGoaway: OnGoaway
-  readonly #reader: FrameReader
+  readonly #lifecycle: Lifecycle
+  readonly #reader = new FrameReader(this)
   /** Bytes of the client's preface that are still to come. */
   #preface: number
 
@@ -27,25 +25,14 @@ export class Receiver {
     headers: HeaderFrames,
     control: ControlFrames,
     flood: FloodBudget,
-    onGoaway: OnGoaway,
+    lifecycle: Lifecycle,
   ) {
     this.#preface = isServer ? Frame.preface.length : 0
     this.#data = data
     this.#headers = headers
     this.#control = control
     this.#flood = flood
-    this.#onGoaway = onGoaway
-    this.#reader = new FrameReader({
-      onDataHead: (stream, flags, length) => {
-        this.#checkOrder(Type.DATA, flags)
-        this.#data.onHead(stream, flags, length)
-      },
-      onDataPart: (part, isLast) => this.#data.onPart(part, isLast),
-      onFrame: (type, flags, stream, payload) => {
-        this.#checkOrder(type, flags)
-        this.#onFrame(type, flags, stream, payload)
-      },
-    })
+    this.#lifecycle = lifecycle
   }
 
   /**
@@ -72,6 +59,20 @@ export class Receiver {
   stop(): void {
     this.#reader.stop()
     this.#headers.stop()
+  }
+
+  onDataHead(stream: number, flags: number, length: number): void {
+    this.#checkOrder(Type.DATA, flags)
+    this.#data.onHead(stream, flags, length)
+  }
+
+  onDataPart(part: Buffer, isLast: boolean): void {
+    this.#data.onPart(part, isLast)
+  }
+
+  onFrame(type: number, flags: number, stream: number, payload: Buffer): void {
+    this.#checkOrder(type, flags)
+    this.#onFrame(type, flags, stream, payload)
   }
 
   /** Returns the bytes behind the preface. */
@@ -124,7 +125,11 @@ export class Receiver {
     if (id !== 0) throw protocolError("GOAWAY of a stream")
     if (payload.length < 8) throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "GOAWAY has a wrong length")
     this.#flood.spend(1)
-    this.#onGoaway(Frame.readUint31(payload, 0), Frame.readUint32(payload, 4), payload.toString("latin1", 8))
+    this.#lifecycle.receivedGoaway(
+      Frame.readUint31(payload, 0),
+      Frame.readUint32(payload, 4),
+      payload.toString("latin1", 8),
+    )
   }
 }
 

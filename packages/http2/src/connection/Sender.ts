@@ -10,7 +10,9 @@ import { defaults, Flag, headLength, Type, writeHead } from "../frame/Frame.ts"
 import type { Output } from "../frame/Output.ts"
 import type { FieldList } from "../hpack/HeaderDecoder.ts"
 import { HeaderEncoder, type HeaderTemplate } from "../hpack/HeaderEncoder.ts"
+import type { FloodBudget } from "./FloodBudget.ts"
 import { noFields, noPayloads, type Stream, type Trailers } from "./Stream.ts"
+import type { Streams } from "./Streams.ts"
 
 /** Bytes that may wait to be written before data has to wait with its stream. */
 const maxOutput = 256 * 1024
@@ -35,22 +37,21 @@ export class Sender {
   /** Whether the output has to wait for the peer to read. */
   isBlocked = false
   readonly #output: Output
-  readonly #onEnd: (stream: Stream) => void
-  readonly #onSent: () => void
+  readonly #streams: Streams
+  readonly #flood: FloodBudget
   /** Streams that can send, as a list. */
   #firstReady: Stream | undefined
   #lastReady: Stream | undefined
 
-  /** `onEnd`: a stream has sent everything. `onSent`: data was sent, more than single bytes. */
-  constructor(output: Output, onEnd: (stream: Stream) => void, onSent: () => void) {
+  constructor(output: Output, streams: Streams, flood: FloodBudget) {
     this.#output = output
-    this.#onEnd = onEnd
-    this.#onSent = onSent
+    this.#streams = streams
+    this.#flood = flood
   }
 
   head(stream: Stream, template: HeaderTemplate | undefined, fields: FieldList, isLast: boolean): void {
     this.#block(stream.id, this.encoder.encode(template, fields), isLast ? Flag.END_STREAM : 0)
-    if (isLast) this.#onEnd(stream)
+    if (isLast) this.#streams.endLocal(stream)
   }
 
   /** Returns false if the writer should wait for `onDrain`. The bytes must not change any more. */
@@ -98,7 +99,7 @@ export class Sender {
     stream.sendWindow -= length
     this.window -= length
     this.#block(id, this.encoder.encode(trailers), Flag.END_STREAM)
-    this.#onEnd(stream)
+    this.#streams.endLocal(stream)
   }
 
   /** The stream may send more. */
@@ -159,7 +160,7 @@ export class Sender {
       stream.queued -= length
       stream.position += length
       turn -= length
-      if (length === left || length >= usefulFrame) this.#onSent()
+      if (length === left || length >= usefulFrame) this.#flood.useful()
       if (length < left) continue
       if (stream.queue.length === 1) stream.queue = noPayloads
       else stream.queue.shift()
@@ -177,7 +178,7 @@ export class Sender {
     if (trailers !== undefined) {
       this.#block(id, this.encoder.encode(trailers.template, trailers.fields), Flag.END_STREAM)
     } else if (!isSent) this.#output.frame(Type.DATA, Flag.END_STREAM, id, noBytes)
-    this.#onEnd(stream)
+    this.#streams.endLocal(stream)
   }
 
   #block(id: number, block: Uint8Array, flags: number): void {

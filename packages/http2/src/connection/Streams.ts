@@ -12,6 +12,7 @@ import type { Output } from "../frame/Output.ts"
 import type { HeaderBlock } from "../header/HeaderBlock.ts"
 import { ClosedStreams } from "./ClosedStreams.ts"
 import { errorCost, type FloodBudget } from "./FloodBudget.ts"
+import type { Lifecycle } from "./Lifecycle.ts"
 import type { ReceiveWindows } from "./ReceiveWindows.ts"
 import { noPayloads, Stream } from "./Stream.ts"
 import { StreamTable } from "./StreamTable.ts"
@@ -29,25 +30,25 @@ export class Streams {
   readonly #output: Output
   readonly #flood: FloodBudget
   readonly #windows: ReceiveWindows
-  readonly #onClosed: () => void
+  readonly #lifecycle: Lifecycle
   readonly #open = new StreamTable()
   readonly #closed = new ClosedStreams()
 
-  /** `window`: bytes that the peer may send ahead on a new stream. `onClosed`: a stream has closed. */
+  /** `window`: bytes that the peer may send ahead on a new stream. */
   constructor(
     isServer: boolean,
     window: number,
     output: Output,
     flood: FloodBudget,
     windows: ReceiveWindows,
-    onClosed: () => void,
+    lifecycle: Lifecycle,
   ) {
     this.isServer = isServer
     this.#window = window
     this.#output = output
     this.#flood = flood
     this.#windows = windows
-    this.#onClosed = onClosed
+    this.#lifecycle = lifecycle
   }
 
   /** Open streams. */
@@ -171,6 +172,6 @@ export class Streams {
     const { handler } = stream
     stream.handler = undefined
     handler?.onClose(code)
-    this.#onClosed()
+    this.#lifecycle.streamClosed()
   }
 }

@@ -19,6 +19,7 @@ export class HeaderTemplate {
 }
 
 interface EncodedTemplate {
+  readonly template: HeaderTemplate
   readonly version: number
   readonly block: Uint8Array
 }
@@ -32,9 +33,13 @@ const staticFields: ReadonlyMap<string, number> = new Map(
   staticTable.flatMap(({ name, value }, index) => (value === "" ? [] : [[`${name}\n${value}`, index + 1] as const])),
 )
 
+/** Templates of a connection whose blocks are kept: heads and trailers of a few kinds. */
+const maxTemplates = 8
+
 export class HeaderEncoder {
   readonly #table = new DynamicTable()
-  readonly #templates = new Map<HeaderTemplate, EncodedTemplate>()
+  /** The latest first. An array is smaller than a map, and as fast for so few. */
+  #templates: ReadonlyArray<EncodedTemplate> = []
   /** Sizes that the next block must announce: the smallest one since the last block, and the current one. */
   #announced: { smallest: number; last: number } | undefined
 
@@ -48,7 +53,7 @@ export class HeaderEncoder {
 
   /** The next block of the connection: the fields of a template, and further ones. Valid until the next call. */
   encode(template: HeaderTemplate | undefined, fields: FieldList = none): Uint8Array {
-    const known = template === undefined ? undefined : this.#templates.get(template)
+    const known = template === undefined ? undefined : this.#known(template)
     if (known !== undefined && known.version === this.#table.version && this.#announced === undefined) {
       if (fields.length === 0) return known.block
       return concat(known.block, this.#block(fields, false))
@@ -61,9 +66,19 @@ export class HeaderEncoder {
     if (!isAnnouncing && this.#table.version === before) {
       // Without the memory for literals.
       block = block.slice()
-      this.#templates.set(template, { version: before, block })
+      const others = this.#templates.filter((other) => other.template !== template).slice(0, maxTemplates - 1)
+      this.#templates = [{ template, version: before, block }, ...others]
     }
     return fields.length === 0 ? block : concat(block, this.#block(fields, false))
+  }
+
+  #known(template: HeaderTemplate): EncodedTemplate | undefined {
+    const templates = this.#templates
+    for (let index = 0; index < templates.length; index++) {
+      const known = templates[index]
+      if (known?.template === template) return known
+    }
+    return undefined
   }
 
   #block(fields: FieldList, isRepeated: boolean): Uint8Array {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { reader, ReadTurns } from "./ReadTurns.ts"
+import { type Reader, ReadTurns } from "./ReadTurns.ts"
 
 /**
  * Connections, each with so many parts of chunks to read, which take a quarter of a millisecond. Returns the order of
@@ -14,7 +14,10 @@ const read = (parts: Readonly<Record<string, number>>, turns: number, pause = 0)
   })
   const left = new Map(Object.entries(parts))
   const isWaiting = new Set<string>()
-  const readers = Object.keys(parts).map((name) => ({ name, reader: reader(() => void isWaiting.delete(name)) }))
+  const readers = Object.keys(parts).map((name) => {
+    const reader: Reader = { turn: -1, spent: 0, lastRead: -1, resume: () => void isWaiting.delete(name) }
+    return { name, reader }
+  })
   return Array.from({ length: turns }, () => {
     let order = ""
     now += pause

@@ -23,17 +23,14 @@ export interface Reader {
   /** The last turn in which it has read, the milliseconds that this took, and its last read. Changed here alone. */
   turn: number
   spent: number
-  read: number
+  lastRead: number
 }
-
-/** One that has read nothing. */
-export const reader = (resume: () => void): Reader => ({ resume, turn: -1, spent: 0, read: -1 })
 
 export class ReadTurns {
   readonly #afterReads: (call: () => void) => void
   #turn = 0
   /** The last read of any connection. */
-  #read = -1
+  #lastRead = -1
   /** Until when several connections read. */
   #sharedUntil = -Infinity
   /** Connections that have read in this turn. */
@@ -58,8 +55,8 @@ export class ReadTurns {
    * has had its share: it must read nothing more until `resume` is called.
    */
   hasRead(reader: Reader, milliseconds: number, now: number): boolean {
-    if (reader.read !== this.#read) this.#sharedUntil = now + memory
-    reader.read = this.#read += 1
+    if (reader.lastRead !== this.#lastRead) this.#sharedUntil = now + memory
+    reader.lastRead = this.#lastRead += 1
     if (this.#readers === 0) this.#afterReads(this.#next)
     if (reader.turn !== this.#turn) {
       reader.turn = this.#turn

@@ -4,9 +4,16 @@
  * wait.
  */
 import type { Socket } from "node:net"
-import { Connection, type ConnectionEvents, type ConnectionOptions } from "../connection/Connection.ts"
+import {
+  Connection,
+  type ConnectionEvents,
+  type ConnectionOptions,
+  type Headers,
+  type Stream,
+} from "../connection/Connection.ts"
 import { ConnectionError, ErrorCode } from "../frame/ErrorCode.ts"
-import { type Reader, reader, readTurns } from "./ReadTurns.ts"
+import type { FieldList } from "../hpack/HeaderDecoder.ts"
+import { type Reader, readTurns } from "./ReadTurns.ts"
 import { SocketLag } from "./SocketLag.ts"
 
 /** Bytes in the socket from which further data waits with its stream. */
@@ -29,7 +36,7 @@ const lingerMillis = 1_000
 /** Time in which the peer is to read what was sent before the connection was over, in milliseconds. */
 const finalReadMillis = 60_000
 
-export interface SocketOptions extends Omit<ConnectionOptions, "now"> {
+export interface SocketOptions extends ConnectionOptions {
   /** Time in which the peer must complete a header block or frame, in milliseconds; it may take twice as long. */
   readonly unfinishedMillis: number
 }
@@ -41,19 +48,23 @@ export interface SocketEvents extends Omit<ConnectionEvents, "onOutput" | "onFin
   readonly onClose: () => void
 }
 
-export class SocketConnection {
+/** Most of its methods are called by the connection and by the turns: closures would take half of its memory. */
+export class SocketConnection implements ConnectionEvents, Reader {
+  turn = -1
+  spent = 0
+  lastRead = -1
   readonly connection: Connection
   readonly socket: Socket
   #isBlocked = false
   #isScheduled = false
   #isReceiving = false
+  readonly #events: SocketEvents
   readonly #unfinishedMillis: number
   /** Set while a block or frame may be unfinished. */
   #unfinishedTimer: NodeJS.Timeout | undefined
   /** Whether it reads nothing before its next turn, and before the peer has read. */
   #givesWay = false
   #isHeldBack = false
-  readonly #reader: Reader
   /** What it has read from the socket and not taken in its turn, and whether that may have left more in the socket. */
   #rest: Buffer = noBytes
   #isFullRead = false
@@ -70,22 +81,8 @@ export class SocketConnection {
       this.#isScheduled = false
       this.#write()
     }
-    this.#reader = reader(() => {
-      this.#givesWay = false
-      this.#resume()
-    })
-    this.connection = new Connection(
-      { ...options, now: performance.now() },
-      {
-        ...events,
-        onOutput: () => this.#schedule(),
-        onProbeAcknowledged: () => this.#lag.acknowledged(performance.now()),
-        onFinished: (error) => {
-          events.onFinished(error)
-          this.#schedule()
-        },
-      },
-    )
+    this.#events = events
+    this.connection = new Connection(options, this, performance.now())
     socket.on("data", (chunk: Buffer) => this.#receive(chunk))
     socket.on("drain", () => this.#onDrain())
     // The event "close" follows.
@@ -120,6 +117,57 @@ export class SocketConnection {
     this.socket.destroy()
   }
 
+  onStream(stream: Stream, headers: Headers, isLast: boolean, fields: FieldList): void {
+    this.#events.onStream(stream, headers, isLast, fields)
+  }
+
+  onOpen(): void {
+    this.#events.onOpen()
+  }
+
+  onSettings(): void {
+    this.#events.onSettings()
+  }
+
+  onPing(): void {
+    this.#events.onPing()
+  }
+
+  onPingAcknowledged(): void {
+    this.#events.onPingAcknowledged()
+  }
+
+  onProbeAcknowledged(): void {
+    this.#lag.acknowledged(performance.now())
+  }
+
+  onGoaway(code: number, reason: string): void {
+    this.#events.onGoaway(code, reason)
+  }
+
+  onStreamClosed(): void {
+    this.#events.onStreamClosed()
+  }
+
+  onHeld(bytes: number): void {
+    this.#events.onHeld(bytes)
+  }
+
+  onOutput(): void {
+    this.#schedule()
+  }
+
+  onFinished(error: ConnectionError | undefined): void {
+    this.#events.onFinished(error)
+    this.#schedule()
+  }
+
+  /** It has its next turn. */
+  resume(): void {
+    this.#givesWay = false
+    this.#resume()
+  }
+
   #receive(chunk: Buffer): void {
     this.#rest = chunk
     this.#isFullRead = chunk.length >= fullRead
@@ -135,7 +183,7 @@ export class SocketConnection {
         this.#take(now, part)
         const start = now
         now = performance.now()
-        this.#givesWay = readTurns.hasRead(this.#reader, now - start, now)
+        this.#givesWay = readTurns.hasRead(this, now - start, now)
       }
     } finally {
       this.#isReceiving = false

@@ -8,9 +8,10 @@
  */
 import { constVoid } from "effect/Function"
 import type { Socket } from "node:net"
-import type { Headers } from "@nereid/http2/internal/connection/Connection"
-import { ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
-import { SocketConnection } from "@nereid/http2/internal/socket/SocketConnection"
+import type { Headers, Stream } from "@nereid/http2/internal/connection/Connection"
+import { type ConnectionError, ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
+import type { FieldList } from "@nereid/http2/internal/hpack/HeaderDecoder"
+import { SocketConnection, type SocketEvents, type SocketOptions } from "@nereid/http2/internal/socket/SocketConnection"
 import type { CallHandler } from "./Call.ts"
 import * as Drain from "./Drain.ts"
 import * as EngineCallStream from "./EngineCallStream.ts"
@@ -26,12 +27,11 @@ const settings = { role: "server", streamWindow, connectionWindow, maxConcurrent
 
 export const make = (options: Http2Options): Http2 => {
   const sessions = new Set<EngineSession>()
+  const socketOptions = { ...settings, unfinishedMillis: options.greetingTimeoutMillis }
   return {
     accept: (socket) => {
       socket.allowHalfOpen = false
-      const session = open(socket, options)
-      sessions.add(session)
-      session.onClose(() => sessions.delete(session))
+      sessions.add(new ServedConnection(socket, options, socketOptions, sessions).session)
     },
     leave: () => {
       for (const session of sessions) session.closeGracefully("stopping")
@@ -44,59 +44,87 @@ export const make = (options: Http2Options): Http2 => {
   }
 }
 
-const open = (socket: Socket, options: Http2Options): EngineSession => {
-  const { keepalive, greetingTimeoutMillis, limits, calls, handler } = options
-  const session = new EngineSession(socket)
-  const inFlight = new SessionCalls(session, session, limits)
-  const takes = recentlyTaken(calls)
-  const own = new SocketConnection(
-    socket,
-    { ...settings, unfinishedMillis: greetingTimeoutMillis },
-    {
-      onStream: (stream, headers, isLast, fields) => {
-        const { connection } = own
-        if (!inFlight.begin()) {
-          stream.handler = refused
-          // Which says that the call was not begun, and may be sent again.
-          return connection.reset(stream, ErrorCode.REFUSED_STREAM)
-        }
-        if (calls !== undefined && takes(headers)) {
-          return EngineCallStream.attach(own, stream, headers, calls, inFlight)
-        }
-        const deadline = SessionCalls.ownDeadline(headers["grpc-timeout"])
-        const nodeStream = EngineNodeStream.attach(connection, session, stream, { headers, isLast, fields }, handler)
-        nodeStream.onStreamClosed((hasEnded) => inFlight.ended(!hasEnded, deadline))
-        nodeStream.limitSending(limits.sendTimeout.milliseconds, (size) => inFlight.stalled(size))
-      },
-      onOpen: () => session.opened(),
-      onSettings: constVoid,
-      onPing: () => session.pinged(),
-      onPingAcknowledged: () => session.acknowledged(),
-      onGoaway: constVoid,
-      onStreamClosed: constVoid,
-      onHeld: (bytes) => (bytes > 0 ? inFlight.memory.add(bytes) : inFlight.memory.give(-bytes)),
-      onFinished: (error) => {
-        if (error?.code === ErrorCode.ENHANCE_YOUR_CALM && !session.isClosedAtOnce) inFlight.exceeded(error.message)
-      },
-      onClose: () => session.ended(),
-    },
-  )
-  session.begin(own)
-  Greeting.limit(session, greetingTimeoutMillis, limits.reports)
-  Keepalive.watch(session, keepalive, inFlight, limits.reports)
-  return session
-}
+/** The events of one connection. Methods, because closures would take more memory than the connection itself. */
+class ServedConnection implements SocketEvents {
+  readonly session: EngineSession
+  readonly #options: Http2Options
+  readonly #sessions: Set<EngineSession>
+  readonly #calls: SessionCalls
+  readonly #own: SocketConnection
+  /** The calls of a connection mostly have the same headers. */
+  #lastHeaders: Headers | undefined
+  #takesLast = false
 
-/** Whether a call with these headers is handled; the calls of a connection mostly have the same headers. */
-const recentlyTaken = (calls: CallHandler | undefined): ((headers: Headers) => boolean) => {
-  let last: Headers | undefined
-  let isTaken = false
-  return (headers) => {
-    if (headers !== last) {
-      isTaken = calls?.handles(headers) === true
-      last = headers
+  constructor(socket: Socket, options: Http2Options, settings: SocketOptions, sessions: Set<EngineSession>) {
+    const { keepalive, greetingTimeoutMillis, limits } = options
+    const session = (this.session = new EngineSession(socket))
+    this.#options = options
+    this.#sessions = sessions
+    this.#calls = new SessionCalls(session, session, limits)
+    this.#own = new SocketConnection(socket, settings, this)
+    session.begin(this.#own)
+    Greeting.limit(session, greetingTimeoutMillis, limits.reports)
+    Keepalive.watch(session, keepalive, this.#calls, limits.reports)
+  }
+
+  onStream(stream: Stream, headers: Headers, isLast: boolean, fields: FieldList): void {
+    const { calls, handler, limits } = this.#options
+    const { connection } = this.#own
+    const inFlight = this.#calls
+    if (!inFlight.begin()) {
+      stream.handler = refused
+      // Which says that the call was not begun, and may be sent again.
+      return connection.reset(stream, ErrorCode.REFUSED_STREAM)
     }
-    return isTaken
+    if (calls !== undefined && this.#takes(calls, headers)) {
+      return EngineCallStream.attach(this.#own, stream, headers, calls, inFlight)
+    }
+    const deadline = SessionCalls.ownDeadline(headers["grpc-timeout"])
+    const head = { headers, isLast, fields }
+    const nodeStream = EngineNodeStream.attach(connection, this.session, stream, head, handler)
+    nodeStream.onStreamClosed((hasEnded) => inFlight.ended(!hasEnded, deadline))
+    nodeStream.limitSending(limits.sendTimeout.milliseconds, (size) => inFlight.stalled(size))
+  }
+
+  onOpen(): void {
+    this.session.opened()
+  }
+
+  onSettings(): void {}
+
+  onPing(): void {
+    this.session.pinged()
+  }
+
+  onPingAcknowledged(): void {
+    this.session.acknowledged()
+  }
+
+  onGoaway(): void {}
+
+  onStreamClosed(): void {}
+
+  onHeld(bytes: number): void {
+    if (bytes > 0) this.#calls.memory.add(bytes)
+    else this.#calls.memory.give(-bytes)
+  }
+
+  onFinished(error: ConnectionError | undefined): void {
+    if (error?.code !== ErrorCode.ENHANCE_YOUR_CALM || this.session.isClosedAtOnce) return
+    this.#calls.exceeded(error.message)
+  }
+
+  onClose(): void {
+    this.#sessions.delete(this.session)
+    this.session.ended()
+  }
+
+  #takes(calls: CallHandler, headers: Headers): boolean {
+    if (headers !== this.#lastHeaders) {
+      this.#takesLast = calls.handles(headers)
+      this.#lastHeaders = headers
+    }
+    return this.#takesLast
   }
 }
 

@@ -70,6 +70,10 @@ export class EngineSession implements Http2Session {
     this.#onClose = [...this.#onClose, run]
   }
 
+  offClose(run: () => void): void {
+    this.#onClose = this.#onClose.filter((other) => other !== run)
+  }
+
   closeGracefully(reason: string, onLast: () => void = constVoid): void {
     if (this.isClosing) return onLast()
     if (this.#onLast !== undefined) return void this.#onLast.push(onLast)

@@ -15,6 +15,10 @@ export const limit = (session: Http2Session, timeoutMillis: number, limits: Limi
     session.destroy()
   }, timeoutMillis)
   const stop = () => clearTimeout(timer)
-  session.onSettings(stop)
+  session.onSettings(() => {
+    stop()
+    // An idle connection would keep the timer's memory.
+    session.offClose(stop)
+  })
   session.onClose(stop)
 }

@@ -19,6 +19,8 @@ export interface Http2Session {
   /** Called for each ping of the client. */
   readonly onPing: (run: () => void) => void
   readonly onClose: (run: () => void) => void
+  /** Takes back what was passed to `onClose`. */
+  readonly offClose: (run: () => void) => void
   /**
    * Closes in two steps (Goaway.ts), once the calls in flight are answered. `onLast` is called once no further call is
    * accepted.

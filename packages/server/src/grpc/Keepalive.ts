@@ -78,9 +78,7 @@ export const watch = (
   calls: CallsInFlight,
   limits: LimitReports,
 ): void => {
-  const pings = new Pings(session)
-  sendPings(session, options, calls, pings)
-  countStrikes(session, options, calls, pings, limits)
+  new Pings(session, options, calls, limits).begin()
   endWhenOld(session, options)
 }
 
@@ -92,100 +90,106 @@ const positive = new Set(["time", "timeout", "maxConnectionAge"])
 /** Bytes of a ping, and of its acknowledgement: frame header and payload. */
 const pingLength = 9 + 8
 
-/**
- * Tells whether a connection sent anything but pings, from its byte counts. The frames at its start count as data, so
- * the first pings are not limited.
- */
-class Pings {
-  readonly #session: Http2Session
-  #frames = 0
-
-  constructor(session: Http2Session) {
-    this.#session = session
-  }
-
-  /** Counts a ping that was sent, or received and acknowledged. */
-  count(): void {
-    this.#frames += 1
-  }
-
-  /** Bytes other than pings. Too low while responses to pings wait to be sent. */
-  data(): number {
-    return this.#session.bytesWritten - this.#frames * pingLength
-  }
-}
-
-const sendPings = (session: Http2Session, options: KeepaliveSettings, calls: CallsInFlight, pings: Pings): void => {
-  const { time, timeout, maxPingsWithoutData, permitWithoutCalls } = options
-  let received = session.bytesRead
-  let data = pings.data()
-  let pingsWithoutData = 0
-  const hasReceived = () => {
-    const before = received
-    received = session.bytesRead
-    return received > before
-  }
-  const hasSentData = () => {
-    const before = data
-    data = Math.max(data, pings.data())
-    return data > before
-  }
-  const check = () => {
-    if (session.isDestroyed) return
-    if (hasSentData()) pingsWithoutData = 0
-    const isWanted = calls.count > 0 || permitWithoutCalls
-    const isAllowed = maxPingsWithoutData === 0 || pingsWithoutData < maxPingsWithoutData
-    if (hasReceived() || !isWanted || !isAllowed) {
-      timer = Timer.start(check, time)
-      return
-    }
-    pingsWithoutData += 1
-    pings.count()
-    session.ping(() => {
-      clearTimeout(timer)
-      received = session.bytesRead
-      timer = Timer.start(check, time)
-    })
-    timer = Timer.start(() => {
-      if (session.isDestroyed) return
-      // Any received bytes count: the ping's acknowledgement may be queued behind a large message.
-      if (hasReceived()) timer = Timer.start(check, time)
-      else session.destroy()
-    }, timeout)
-  }
-  let timer = Timer.start(check, time)
-  session.onClose(() => clearTimeout(timer))
-}
-
 /** Interval without calls: that of TCP's keepalive. */
 const minReceiveIntervalWithoutCalls = 2 * 60 * 60 * 1000
 
-const countStrikes = (
-  session: Http2Session,
-  options: KeepaliveSettings,
-  calls: CallsInFlight,
-  pings: Pings,
-  limits: LimitReports,
-): void => {
-  const { minReceiveInterval, permitWithoutCalls, maxPingStrikes } = options
-  let strikes = 0
-  let last = -Infinity
-  let data = pings.data()
-  session.onPing(() => {
-    const before = data
-    data = Math.max(data, pings.data())
-    pings.count()
+/**
+ * Pings of both sides of one connection. Whether it sent anything but pings follows from its byte counts. The frames at
+ * its start count as data, so the first pings are not limited.
+ */
+class Pings {
+  readonly #session: Http2Session
+  readonly #options: KeepaliveSettings
+  readonly #calls: CallsInFlight
+  readonly #limits: LimitReports
+  /** Pings that were sent, or received and acknowledged. */
+  #frames = 0
+  #timer: NodeJS.Timeout | undefined
+  /** Bytes received, and data sent, at the last check. */
+  #received: number
+  #data: number
+  #pingsWithoutData = 0
+  #strikes = 0
+  /** When the client's last ping has come, and the data that was sent until then. */
+  #lastPing = -Infinity
+  #dataAtPing: number
+
+  constructor(session: Http2Session, options: KeepaliveSettings, calls: CallsInFlight, limits: LimitReports) {
+    this.#session = session
+    this.#options = options
+    this.#calls = calls
+    this.#limits = limits
+    this.#received = session.bytesRead
+    this.#data = this.#sentData()
+    this.#dataAtPing = this.#data
+  }
+
+  begin(): void {
+    this.#checkLater()
+    this.#session.onPing(() => this.#onPing())
+    this.#session.onClose(() => clearTimeout(this.#timer))
+  }
+
+  /** Bytes other than pings. Too low while responses to pings wait to be sent. */
+  #sentData(): number {
+    return this.#session.bytesWritten - this.#frames * pingLength
+  }
+
+  #checkLater(): void {
+    this.#timer = Timer.start(() => this.#check(), this.#options.time)
+  }
+
+  #check(): void {
+    if (this.#session.isDestroyed) return
+    const { timeout, maxPingsWithoutData, permitWithoutCalls } = this.#options
+    if (this.#hasSentData()) this.#pingsWithoutData = 0
+    const isWanted = this.#calls.count > 0 || permitWithoutCalls
+    const isAllowed = maxPingsWithoutData === 0 || this.#pingsWithoutData < maxPingsWithoutData
+    if (this.#hasReceived() || !isWanted || !isAllowed) return this.#checkLater()
+    this.#pingsWithoutData += 1
+    this.#frames += 1
+    this.#session.ping(() => {
+      clearTimeout(this.#timer)
+      this.#received = this.#session.bytesRead
+      this.#checkLater()
+    })
+    this.#timer = Timer.start(() => {
+      if (this.#session.isDestroyed) return
+      // Any received bytes count: the ping's acknowledgement may be queued behind a large message.
+      if (this.#hasReceived()) this.#checkLater()
+      else this.#session.destroy()
+    }, timeout)
+  }
+
+  #hasReceived(): boolean {
+    const before = this.#received
+    this.#received = this.#session.bytesRead
+    return this.#received > before
+  }
+
+  #hasSentData(): boolean {
+    const before = this.#data
+    this.#data = Math.max(before, this.#sentData())
+    return this.#data > before
+  }
+
+  /** The client has sent a ping, whose acknowledgement is sent or about to be. */
+  #onPing(): void {
+    const { minReceiveInterval, permitWithoutCalls, maxPingStrikes } = this.#options
+    const before = this.#dataAtPing
+    this.#dataAtPing = Math.max(before, this.#sentData())
+    this.#frames += 1
     const now = performance.now()
-    const hasCalls = calls.count > 0 || permitWithoutCalls
-    const allowed = last + (hasCalls ? minReceiveInterval : minReceiveIntervalWithoutCalls)
-    last = now
-    if (data > before) strikes = 0
-    else if (now < allowed) strikes += 1
-    if (maxPingStrikes === 0 || strikes <= maxPingStrikes || session.isDestroyed) return
-    const client = session.remoteAddress ?? "a client that has disconnected"
-    limits.acted("pings", `Closing an HTTP/2 connection of ${client}: its client sends pings too often`)
-    session.closeAtOnce("too_many_pings")
-  })
+    const hasCalls = this.#calls.count > 0 || permitWithoutCalls
+    const allowed = this.#lastPing + (hasCalls ? minReceiveInterval : minReceiveIntervalWithoutCalls)
+    this.#lastPing = now
+    if (this.#dataAtPing > before) this.#strikes = 0
+    else if (now < allowed) this.#strikes += 1
+    if (maxPingStrikes === 0 || this.#strikes <= maxPingStrikes || this.#session.isDestroyed) return
+    const client = this.#session.remoteAddress ?? "a client that has disconnected"
+    this.#limits.acted("pings", `Closing an HTTP/2 connection of ${client}: its client sends pings too often`)
+    this.#session.closeAtOnce("too_many_pings")
+  }
 }
 
 const endWhenOld = (session: Http2Session, options: KeepaliveSettings): void => {
@@ -197,5 +201,6 @@ const endWhenOld = (session: Http2Session, options: KeepaliveSettings): void => 
     },
     maxConnectionAge * (0.9 + Math.random() / 5),
   )
+  if (timer === undefined) return
   session.onClose(() => clearTimeout(timer))
 }

@@ -49,6 +49,10 @@ export class NodeSession implements Http2Session {
     this.#session.on("close", run)
   }
 
+  offClose(run: () => void): void {
+    this.#session.off("close", run)
+  }
+
   closeGracefully(reason: string, onLast?: () => void): void {
     Goaway.gracefully(this.#connection, reason, onLast)
   }

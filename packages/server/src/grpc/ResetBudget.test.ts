@@ -6,7 +6,7 @@ const never = () => 0
 /** Runs seconds of a connection in steps of 10 ms; returns the time in ms at which it is refused, if it is. */
 const run = (seconds: number, { cancels, completed }: { readonly cancels: number; readonly completed: number }) => {
   let now = 0
-  const budget = new ResetBudget(never, () => now)
+  const budget = new ResetBudget(never, 0, () => now)
   for (; now < seconds * 1000; now += 10) {
     for (let call = 0; call < completed / 100; call++) budget.completed()
     for (let call = 0; call < cancels / 100; call++) if (!budget.cancelled()) return now
@@ -23,7 +23,7 @@ test("500 cancelled calls a second are allowed without any completed call", () =
 })
 
 test("a burst of 10,000 cancelled calls is allowed, one more is not", () => {
-  const budget = new ResetBudget(never, () => 0)
+  const budget = new ResetBudget(never, 0, () => 0)
   for (let call = 0; call < 10_000; call++) expect(budget.cancelled()).toBe(true)
   expect(budget.cancelled()).toBe(false)
 })
@@ -34,7 +34,7 @@ test("10,000 cancelled calls a second, and nothing else, are refused after about
 })
 
 test("completed calls do not add up to more than the burst", () => {
-  const budget = new ResetBudget(never, () => 0)
+  const budget = new ResetBudget(never, 0, () => 0)
   for (let call = 0; call < 1_000_000; call++) budget.completed()
   for (let call = 0; call < 10_000; call++) budget.cancelled()
   expect(budget.cancelled()).toBe(false)
@@ -46,13 +46,13 @@ test.each([
   [1_000, 110_000],
   [8_000, 110_000],
 ])("beside %d calls in flight, %d cancelled ones at once are allowed", (inFlight, allowed) => {
-  const budget = new ResetBudget(never, () => 0)
+  const budget = new ResetBudget(never, 0, () => 0)
   for (let call = 0; call < allowed; call++) expect(budget.cancelled(inFlight)).toBe(true)
   expect(budget.cancelled(inFlight)).toBe(false)
 })
 
 test("cancelled calls that a busy server reads late, all at once, are allowed beside the calls among them", () => {
-  const budget = new ResetBudget(never, () => 0)
+  const budget = new ResetBudget(never, 0, () => 0)
   for (let call = 0; call < 9 * 5_000; call++) expect(budget.cancelled(Math.ceil(call / 50))).toBe(true)
 })
 
@@ -70,6 +70,7 @@ test.each([
   let [now, stood] = [0, 0]
   const budget = new ResetBudget(
     () => stood,
+    0,
     () => now,
   )
   now = seconds * 1000
@@ -83,6 +84,7 @@ test("500 cancelled calls a second are allowed for ever by a server that reads t
   let [now, stood, refused] = [0, 0, 0]
   const budget = new ResetBudget(
     () => stood,
+    0,
     () => now,
   )
   for (let round = 0; round < 100; round++) {
@@ -97,6 +99,7 @@ test("standstills add nothing to the calls that a flood may cancel in the long r
   let [now, stood] = [0, 0]
   const budget = new ResetBudget(
     () => stood,
+    0,
     () => now,
   )
   let count = 0
@@ -104,7 +107,7 @@ test("standstills add nothing to the calls that a flood may cancel in the long r
     now += 1
     stood += 1
   }
-  const without = new ResetBudget(never, () => now)
+  const without = new ResetBudget(never, 0, () => now)
   now = 0
   let others = 0
   for (; without.cancelled(); others++) now += 1

@@ -35,12 +35,15 @@ export class ResetBudget {
   #refilledAt: number
   #stoodBefore: number
 
-  /** `now`: monotonic time. `stoodStill`: time of all standstills of the server so far. Both are in milliseconds. */
-  constructor(stoodStill: () => number, now: () => number = () => performance.now()) {
+  /**
+   * `stoodStill`: time of all standstills of the server so far, and `stoodBefore` of those before the connection. `now`:
+   * monotonic time. All are in milliseconds.
+   */
+  constructor(stoodStill: () => number, stoodBefore = 0, now: () => number = () => performance.now()) {
     this.#now = now
     this.#stoodStill = stoodStill
     this.#refilledAt = now()
-    this.#stoodBefore = stoodStill()
+    this.#stoodBefore = stoodBefore
   }
 
   /** A call has ended with a response. */

@@ -23,6 +23,7 @@ class LonelySession implements Http2Session {
   onClose(run: () => void): void {
     this.#onClose.push(run)
   }
+  offClose(): void {}
   closeGracefully(): void {}
   closeWithin(reason: string): void {
     this.isClosing = true

@@ -38,9 +38,12 @@ export class SessionCalls implements CallsInFlight {
   readonly sendTimeout: SendTimeout
   readonly #reports: LimitReports
   readonly #client: string
+  readonly #standstill: Standstill
+  /** Time of all standstills before the connection, in whole milliseconds. */
+  readonly #stoodBefore: number
+  /** Made for the first cancellation. Before that, completed calls add nothing to it. */
+  #resets: ResetBudget | undefined
   count = 0
-  /** To be called when the stream of a call that `begin` accepted has closed. `ownDeadline` is that of the call. */
-  readonly ended: (wasCancelled: boolean, ownDeadline: number | undefined) => void
 
   /** `key` identifies the connection in the memory budget. */
   constructor(session: Http2Session, key: object, { reports, memory, sendTimeout, standstill }: SessionLimits) {
@@ -50,19 +53,24 @@ export class SessionCalls implements CallsInFlight {
     this.#reports = reports
     // A connection that has failed has no socket anymore.
     this.#client = session.remoteAddress ?? "a client that has disconnected"
-    session.onClose(standstill.watch())
-    const resets = new ResetBudget(() => standstill.total)
-    this.ended = (wasCancelled, ownDeadline) => {
-      this.count -= 1
-      if (this.count >= uncounted) this.memory.give(callSize)
-      if (!wasCancelled) return resets.completed()
-      if (session.isClosing) return
-      // The clock of a call that has waited for the loop started before it was read.
-      if (ownDeadline !== undefined && performance.now() + standstill.recent >= ownDeadline) return
-      if (resets.cancelled(this.count)) return
-      this.#closing("its client cancels far more calls than it completes")
-      session.closeWithin("too_many_resets", graceMillis)
-    }
+    this.#standstill = standstill
+    this.#stoodBefore = Math.floor(standstill.total)
+    standstill.watch()
+    session.onClose(standstill.unwatch)
+  }
+
+  /** To be called when the stream of a call that `begin` accepted has closed. `ownDeadline` is that of the call. */
+  ended(wasCancelled: boolean, ownDeadline: number | undefined): void {
+    this.count -= 1
+    if (this.count >= uncounted) this.memory.give(callSize)
+    if (!wasCancelled) return this.#resets?.completed()
+    if (this.session.isClosing) return
+    // The clock of a call that has waited for the loop started before it was read.
+    if (ownDeadline !== undefined && performance.now() + this.#standstill.recent >= ownDeadline) return
+    this.#resets ??= new ResetBudget(() => this.#standstill.total, this.#stoodBefore)
+    if (this.#resets.cancelled(this.count)) return
+    this.#closing("its client cancels far more calls than it completes")
+    this.session.closeWithin("too_many_resets", graceMillis)
   }
 
   /** Counts a call that begins. Returns false if its client holds too much memory by the calls that are open. */

@@ -43,14 +43,15 @@ test("standstills add up", () => {
 test("an unwatched loop does not stand still", () => {
   let now = 0
   const standstill = new Standstill(() => now)
-  const [one, other] = [standstill.watch(), standstill.watch()]
-  one()
+  standstill.watch()
+  standstill.watch()
+  standstill.unwatch()
   now = 1_500
-  other()
+  standstill.unwatch()
   now = 60_000
   expect(standstill.total).toBe(1_000)
-  const stop = standstill.watch()
+  standstill.watch()
   now = 60_400
   expect(standstill.total).toBe(1_000)
-  stop()
+  standstill.unwatch()
 })

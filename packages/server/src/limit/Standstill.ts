@@ -14,6 +14,8 @@ import { performance } from "node:perf_hooks"
 const interval = 500
 
 export class Standstill {
+  /** A function, so that each connection can pass it on without one of its own. */
+  readonly unwatch: () => void
   readonly #now: () => number
   #due = Infinity
   #total = 0
@@ -26,23 +28,25 @@ export class Standstill {
   /** `now`: monotonic time in milliseconds. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
+    this.unwatch = () => this.#unwatch()
   }
 
-  /** Ticks until the returned function is called. */
-  watch(): () => void {
+  /** Ticks until `unwatch` is called as often. */
+  watch(): void {
     this.#watchers += 1
     if (this.#timer === undefined) {
       this.#due = this.#now() + interval
       this.#timer = setInterval(() => this.tick(), interval).unref()
     }
-    return () => {
-      this.#watchers -= 1
-      if (this.#watchers > 0) return
-      clearInterval(this.#timer)
-      this.#timer = undefined
-      this.#total = this.total
-      this.#due = Infinity
-    }
+  }
+
+  #unwatch(): void {
+    this.#watchers -= 1
+    if (this.#watchers > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    this.#total = this.total
+    this.#due = Infinity
   }
 
   tick(): void {

@@ -1,0 +1,7 @@
+/** What the parts of a connection tell it about its end (Connection.ts). */
+export interface Lifecycle {
+  /** A stream has closed, after its own `onClose`. */
+  readonly streamClosed: () => void
+  /** The peer accepts no streams above `lastStream` any more. */
+  readonly receivedGoaway: (lastStream: number, code: number, reason: string) => void
+}
