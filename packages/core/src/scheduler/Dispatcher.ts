@@ -1,7 +1,7 @@
 /**
  * Moves batches from the queue to free instances, by plain calls without fibers. A wake-up is a request, a free or
  * restarted instance, or an elapsed delay. It only schedules a turn of the event loop, so that requests of the current
- * turn can share the batch.
+ * turn can share the batch. Batches that end before `execute` returns share one turn, within a limit (TurnLimit.ts).
  *
  *   wake ─► turn ─┬─ an instance is free, a batch is closed ─► RunningBatch ─┐
  *     ▲           └─ a batch waits for more ─► alarm ─┐                      │ settled
@@ -15,6 +15,7 @@ import type { Load, Pool } from "./Pool.ts"
 import type { Decision, Queue } from "./Queue.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import { RunningBatch, type RunningBatchOptions } from "./RunningBatch.ts"
+import { TurnLimit } from "./TurnLimit.ts"
 
 export interface DispatcherOptions {
   readonly queue: Queue
@@ -43,6 +44,7 @@ export class Dispatcher {
   #alarmAt: number | undefined
   readonly #running = new Set<RunningBatch>()
   readonly #ended = Latch.makeUnsafe(true)
+  readonly #limit = new TurnLimit()
   #isAwake = false
 
   constructor(options: DispatcherOptions) {
@@ -102,6 +104,7 @@ export class Dispatcher {
     const { queue } = this.#options
     if (queue.instanceFailed !== undefined) for (const instance of pool.failed) queue.instanceFailed(instance)
     if (this.#options.isHeld?.() === true) return
+    this.#limit.begin(this.#options.batches.nanos())
     let goesOn = true
     while (goesOn) goesOn = queue.isPinned === true ? this.#startPinned() : this.#startNext()
     if (pool.isLimited) this.#withdraw()
@@ -116,7 +119,7 @@ export class Dispatcher {
     }
   }
 
-  /** Whether another batch may start in this turn. A batch that ended at once has woken the loop for the next one. */
+  /** Whether another batch may start in this turn. Otherwise, the loop has been woken for it, if it can start at all. */
   #startNext(): boolean {
     const { pool, batches, admission } = this.#options
     const load = pool.leastLoaded
@@ -175,14 +178,16 @@ export class Dispatcher {
     pool.begin(load, now)
     this.#running.add(batch)
     this.#ended.closeUnsafe()
+    let isStarting = true
     batch.start((endedAt) => {
       pool.end(load, endedAt)
       load.instance.permit?.release(pool.takesMore(load) && queue.isReady(endedAt, load.instance))
       this.#running.delete(batch)
       if (this.#running.size === 0) this.#ended.openUnsafe()
-      // In a separate turn, so that other callbacks run in between if the batch ended immediately.
-      if (queue.size > 0) this.wake()
+      const goesOn = isStarting && !pool.isLimited && this.#limit.allows(endedAt)
+      if (queue.size > 0 && !goesOn) this.wake()
     })
+    isStarting = false
   }
 }
 
