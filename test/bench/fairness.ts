@@ -1,7 +1,7 @@
 /**
  * `node test/bench/fairness.ts`: one caller with one request at a time, alone and beside another process that has
- * 10,000 requests in flight on one connection. Most of these are refused and sent again at once; models whose name begins
- * with `deep` keep all of them in their queue. docs/guides/overload.md has its figures.
+ * 10,000 requests in flight on one connection. Most of these are refused and sent again at once; models whose name
+ * begins with `deep` keep all of them in their queue. docs/guides/overload.md has its figures.
  */
 import * as ClosedLoop from "@nereid/bench/internal/load/ClosedLoop"
 import * as Lane from "@nereid/bench/internal/load/Lane"

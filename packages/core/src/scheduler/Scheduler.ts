@@ -225,8 +225,9 @@ export class Scheduler {
   }
 
   /**
-   * The refusal of a request that has not arrived completely, and would be late even with a single row, or finds no room.
-   * Undefined if it may be admitted, and where more than its connection and its deadline decides on its place in the queue.
+   * The refusal of a request that has not arrived completely, and would be late even with a single row, or finds no
+   * room. Undefined if it may be admitted, and where more than its connection and its deadline decides on its place in
+   * the queue.
    */
   readonly preview: ModelCalls["preview"] = (deadline, connection, id) => {
     const { queueing, makeQueue, statistics } = this.#options

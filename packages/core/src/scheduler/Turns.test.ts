@@ -31,7 +31,7 @@ const succeed: Instance["execute"] = (batch, settle) => {
 const model = Effect.fnUntraced(function* (
   { context }: { readonly context: Context.Context<never> },
   maxBatchSize: number,
-  execute = succeed,
+  execute: Instance["execute"] = succeed,
 ) {
   const sizes: Array<number> = []
   const ends: Array<string> = []

@@ -128,8 +128,8 @@ export class Connection implements Lifecycle {
   }
 
   /**
-   * Takes bytes of the peer: all frames that begin before the offset `enough`. Returns the offset of those that it has not
-   * taken, which must come next. Events are called before it returns, and their defects are thrown.
+   * Takes bytes of the peer: all frames that begin before the offset `enough`. Returns the offset of those that it has
+   * not taken, which must come next. Events are called before it returns, and their defects are thrown.
    */
   receive(chunk: Buffer, now: number, enough = chunk.length): number {
     if (this.#isOver) return chunk.length

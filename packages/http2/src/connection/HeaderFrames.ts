@@ -17,9 +17,9 @@ export const maxHeaderListSize = 65_536
 
 export interface RequestEvents {
   /**
-   * For a server: a request, with its fields as they came. Must set the handler of the stream. `isLast`: it has no body.
-   * The number of streams is limited, but not how many of them a client resets at once: only the program knows the cost
-   * of one (CVE-2023-44487).
+   * For a server: a request, with its fields as they came. Must set the handler of the stream. `isLast`: it has no
+   * body. The number of streams is limited, but not how many of them a client resets at once: only the program knows
+   * the cost of one (CVE-2023-44487).
    */
   readonly onStream: (stream: Stream, headers: Headers, isLast: boolean, fields: FieldList) => void
 }

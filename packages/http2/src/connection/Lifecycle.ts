@@ -1,4 +1,4 @@
-/** What the parts of a connection tell it about its end (Connection.ts). */
+/** Events of the parts of a connection that are its end (Connection.ts). */
 export interface Lifecycle {
   /** A stream has closed, after its own `onClose`. */
   readonly streamClosed: () => void

@@ -181,8 +181,8 @@ export class Lonely {
 }
 
 /**
- * Moves bytes between two connections, in chunks whose lengths `cut` gives, until nothing is left to send. Each chunk is
- * taken in parts, as by a connection that reads in turns.
+ * Moves bytes between two connections, in chunks whose lengths `cut` gives, until nothing is left to send. Each chunk
+ * is taken in parts, as by a connection that reads in turns.
  */
 export const exchange = (one: Connection, other: Connection, cut: () => number): void => {
   const move = (from: Connection, to: Connection): boolean => {

@@ -44,9 +44,8 @@ export class FrameReader {
   }
 
   /**
-   * Reads all frames that begin before the offset `enough`. Returns the offset at which the next one begins: the rest of
-   * the chunk must be read next.
-   * @throws ConnectionError
+   * Reads all frames that begin before the offset `enough`. Returns the offset at which the next one begins: the rest
+   * of the chunk must be read next. @throws ConnectionError
    */
   read(chunk: Buffer, enough = chunk.length): number {
     let offset = this.#pendingLength > 0 ? this.#complete(chunk) : 0

@@ -65,7 +65,7 @@ export class SocketConnection implements ConnectionEvents, Reader {
   /** Whether it reads nothing before its next turn, and before the peer has read. */
   #givesWay = false
   #isHeldBack = false
-  /** What it has read from the socket and not taken in its turn, and whether that may have left more in the socket. */
+  /** Bytes read from the socket and not taken in its turn, and whether their read may have left more in the socket. */
   #rest: Buffer = noBytes
   #isFullRead = false
   readonly #lag = new SocketLag()

@@ -36,8 +36,8 @@ export class ResetBudget {
   #stoodBefore: number
 
   /**
-   * `stoodStill`: time of all standstills of the server so far, and `stoodBefore` of those before the connection. `now`:
-   * monotonic time. All are in milliseconds.
+   * `stoodStill`: time of all standstills of the server so far, and `stoodBefore` of those before the connection.
+   * `now`: monotonic time. All are in milliseconds.
    */
   constructor(stoodStill: () => number, stoodBefore = 0, now: () => number = () => performance.now()) {
     this.#now = now
