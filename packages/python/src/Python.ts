@@ -47,8 +47,10 @@ export interface LayerOptions<I extends Fields = Fields> extends Provide.Serving
    * NEREID_PYTHON, VIRTUAL_ENV, or `python3` of the PATH.
    */
   readonly python?: string
-  /** Number of processes, or a list of groups of processes. Default 1. */
+  /** Number of instances, or a list of groups of instances. Each is a process. Default 1. */
   readonly instances?: number | ReadonlyArray<Omit<InstancePlan.GroupOptions, "layer">>
+  /** Whether all instances are threads of one process instead, which needs a free-threaded Python. Default false. */
+  readonly threads?: boolean
   /** Limits on restarting a process that has died. */
   readonly restart?: Supervisor.RestartOptions
   /** Environment variables of the processes, beside those that Python and numerical libraries read. Default none. */
@@ -57,7 +59,7 @@ export interface LayerOptions<I extends Fields = Fields> extends Provide.Serving
   readonly inheritEnv?: ReadonlyArray<string>
   /** Whether a model.py answers a request by any number of responses. Default: as `auto_complete_config` says. */
   readonly decoupled?: boolean
-  /** Batches that an `async def` executes at once in each process. Default 1. */
+  /** Batches that an `async def` executes at once in each instance. Default 1. */
   readonly concurrency?: number
   /** Texts that `initialize` finds among the `parameters` of its configuration. Default none. */
   readonly parameters?: Readonly<Record<string, string>>
@@ -96,7 +98,8 @@ export interface LayerOptions<I extends Fields = Fields> extends Provide.Serving
  * outputs, or a dict. A generator answers each request by any number of responses. Without `function`, the file has
  * Triton's class `TritonPythonModel`. Both are checked against the declaration when the model loads.
  *
- * Each instance is a process. If it dies, only its requests fail, and another one is started.
+ * Each instance is a process. If it dies, only its requests fail, and another one is started. With `threads: true`, all
+ * instances are threads of one process: the module and its globals exist once, and a death ends all instances.
  * @throws TypeError if an option is out of range
  */
 export const layer = <
@@ -118,7 +121,7 @@ export const layer = <
   const load = Effect.gen(function* () {
     const prepared = yield* prepare(definition, settings)
     if (prepared.decoupled && given.responseCache) return yield* cacheRefusal(settings, definition.name)
-    const made = PythonInstances.make(prepared)
+    const made = PythonInstances.make({ ...prepared, ...(given.threads === true && { inThreads: plan.instances }) })
     instances = made
     const build = (planned: InstancePlan.PlannedInstance) =>
       Effect.tap(made.build(planned), () =>
@@ -249,6 +252,10 @@ const prepare = Effect.fn("Python.prepare")(function* (
   const interpreter = yield* Effect.mapError(Interpreter.find(options.python), ({ executable, message }) =>
     PythonLoadError.make({ model: name, file, python: executable }, message),
   )
+  const lock = options.threads === true ? Interpreter.threadsProblem(interpreter) : undefined
+  if (lock !== undefined) {
+    return yield* PythonLoadError.make({ model: name, file, python: interpreter.executable }, lock)
+  }
   const signature =
     sequencing === undefined ? definition.signature : SequenceInstance.innerSignature(definition.signature, sequencing)
   const described: ModelConfiguration.ConfiguredModel = {

@@ -23,26 +23,36 @@ export const check = async ({
       { name, status: "ok", message: `no models in Python in ${directories.join(", ")}`, details: { models: [] } },
     ]
   }
-  const environments = new Map<string | undefined, Array<string>>()
-  for (const { name: model, environment } of models) {
-    environments.set(environment, [...(environments.get(environment) ?? []), model])
+  const environments = new Map<string | undefined, Array<PythonModels.PythonModel>>()
+  for (const model of models) {
+    environments.set(model.environment, [...(environments.get(model.environment) ?? []), model])
   }
   const findings: Array<Finding> = []
-  for (const [environment, names] of environments) findings.push(await one(environment, names, "failed"))
+  for (const [environment, used] of environments) findings.push(await one(environment, used, "failed"))
   return findings
 }
 
 const one = async (
   environment: string | undefined,
-  models: ReadonlyArray<string>,
+  users: ReadonlyArray<PythonModels.PythonModel>,
   missing: "note" | "failed",
 ): Promise<Finding> => {
+  const models = users.map((model) => model.name)
   const found = await Effect.runPromise(Effect.result(Interpreter.find(environment)))
   const used = models.length === 0 ? "" : `, for ${models.join(", ")}`
   if (Result.isSuccess(found)) {
-    const { executable, version, numpy, origin } = found.success
-    const message = `${version} with numpy ${numpy}: ${executable} (${origin})${used}`
-    return { name, status: "ok", message, details: { executable, version, numpy, origin, models } }
+    const { executable, version, numpy, origin, isFreeThreaded } = found.success
+    const details = { executable, version, numpy, origin, isFreeThreaded, models }
+    const threaded = users.filter(({ inThreads }) => inThreads).map((model) => model.name)
+    const lock = threaded.length === 0 ? undefined : Interpreter.threadsProblem(found.success)
+    if (lock !== undefined) return { name, status: missing, message: `${lock}, for ${threaded.join(", ")}`, details }
+    const kind = isFreeThreaded ? ", free-threaded," : ""
+    return {
+      name,
+      status: "ok",
+      message: `${version}${kind} with numpy ${numpy}: ${executable} (${origin})${used}`,
+      details,
+    }
   }
   const { executable, install, message, missing: part } = found.failure
   const needed = models.length === 0 ? ". Only models in Python need it" : `${used}`

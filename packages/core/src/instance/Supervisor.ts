@@ -24,9 +24,15 @@ export interface Supervised {
   readonly exited: Deferred.Deferred<string>
   /** Whether its owner has ended it, so that it does not count as a death. Default no. */
   readonly wasEnded?: boolean
-  readonly execute: (batch: Batch, settle: Settle) => Interrupt
+  /** `part`: which part of it executes the batch, if it has several. */
+  readonly execute: (batch: Batch, settle: Settle, part?: number) => Interrupt
   /** Ends the executor and waits until it has ended. Harmless if it has already ended. */
   readonly stop: Effect.Effect<void>
+}
+
+/** An instance whose executor may have several parts. Those of an executor with an idle timeout are all alike. */
+export interface SupervisedInstance extends Instance {
+  readonly execute: (batch: Batch, settle: Settle, part?: number) => Interrupt
 }
 
 export interface SupervisorOptions<W extends Supervised, E extends { readonly message: string }, R> {
@@ -154,15 +160,16 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
     yield* Effect.logError(`Instance ${name} has failed permanently after ${times} restarts in a row`)
   })
 
-  const execute: Instance["execute"] = (batch, settle) => {
+  const execute: SupervisedInstance["execute"] = (batch, settle, part) => {
     if (worker === undefined) throw new Error(`Instance ${name} has no worker. This is a bug.`)
-    return worker.execute(batch, (exit) => {
+    const settled: Settle = (exit) => {
       if (Exit.isSuccess(exit)) restarts = 0
       settle(exit)
-    })
+    }
+    return worker.execute(batch, settled, part)
   }
   const idle = new IdleBatches(execute)
-  const instance: Instance = {
+  const instance: SupervisedInstance = {
     name,
     concurrency: concurrency(),
     ...(interruptsRequests === undefined ? {} : { interruptsRequests }),

@@ -7,7 +7,9 @@ itself must not be an array: NumPy would make that the base of the views and let
 
 from __future__ import annotations
 
+import threading
 import weakref
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ _KEPT_BYTES = 256 * 1024 * 1024
 class Buffers:
     """Lends writable buffers and keeps the returned ones for reuse, up to a number of bytes."""
 
-    __slots__ = ("_free", "_kept", "_limit", "_lent", "__weakref__")
+    __slots__ = ("_free", "_kept", "_limit", "_lent", "_lock", "_returned", "__weakref__")
 
     def __init__(self, kept_bytes: int = _KEPT_BYTES) -> None:
         self._free: dict[int, list[bytearray]] = {}
@@ -29,21 +31,23 @@ class Buffers:
         self._limit = kept_bytes
         # The weak references must live as long as the arrays that they watch.
         self._lent: dict[int, Any] = {}
+        # Memory that came back. Finalizers only add to it: they may run in the middle of anything.
+        self._returned: deque[bytearray] = deque()
+        self._lock = threading.Lock()
 
     def take(self, count: int) -> Any:
         """Lends a writable buffer of `count` bytes; it returns to the pool with its last view."""
         if count <= _SMALL:
             return bytearray(count)
         size = _size_class(count)
-        free = self._free.get(size)
-        try:
+        with self._lock:
+            self._take_back()
+            free = self._free.get(size)
             memory = free.pop() if free else None
-        except IndexError:
-            memory = None
+            if memory is not None:
+                self._kept -= size
         if memory is None:
             memory = bytearray(size)
-        else:
-            self._kept -= size
         lent: np.ndarray = np.ndarray(count, dtype=np.uint8, buffer=memory)
         key = id(lent)
 
@@ -51,7 +55,7 @@ class Buffers:
             owner = pool()
             if owner is not None:
                 owner._lent.pop(key, None)
-                owner._keep(memory)
+                owner._returned.append(memory)
 
         self._lent[key] = weakref.ref(lent, take_back)
         return lent
@@ -64,14 +68,18 @@ class Buffers:
     @property
     def kept_bytes(self) -> int:
         """Bytes of the free buffers."""
-        return self._kept
+        with self._lock:
+            self._take_back()
+            return self._kept
 
-    def _keep(self, memory: bytearray) -> None:
-        size = len(memory)
-        free = self._free.setdefault(size, [])
-        if len(free) < _KEPT_OF_A_SIZE and self._kept + size <= self._limit:
-            free.append(memory)
-            self._kept += size
+    def _take_back(self) -> None:
+        while self._returned:
+            memory = self._returned.popleft()
+            size = len(memory)
+            free = self._free.setdefault(size, [])
+            if len(free) < _KEPT_OF_A_SIZE and self._kept + size <= self._limit:
+                free.append(memory)
+                self._kept += size
 
 
 def _size_class(count: int) -> int:

@@ -1,4 +1,4 @@
-"""The one asyncio loop of the process, in a daemon thread that starts with the first use."""
+"""The one asyncio loop of an instance, in a daemon thread that starts with the first use."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import os
 import socket
 import sys
 import threading
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Sequence
 
 from .buffers import Buffers
 from .control import read_control
@@ -29,7 +29,7 @@ class ForkRelay:
         host: ServerHost,
         buffers: Buffers,
         in_fork: Callable[[], None],
-        shared: Optional[SharedBodies] = None,
+        shared: Sequence[SharedBodies] = (),
     ) -> None:
         self._host = host
         self._buffers = buffers
@@ -45,7 +45,7 @@ class ForkRelay:
         )
 
     def _before_fork(self) -> None:
-        self._pairs.bodies = [] if self._shared is None else self._shared.copy_lent()
+        self._pairs.bodies = [shared.copy_lent() for shared in self._shared]
         try:
             self._pairs.pair = socket.socketpair()
         except OSError:
@@ -63,8 +63,8 @@ class ForkRelay:
         threading.Thread(target=self._relay, args=(relay,), name="nereid-fork-relay", daemon=True).start()
 
     def _after_in_child(self) -> None:
-        if self._shared is not None:
-            self._shared.detach(self._pairs.bodies)
+        for shared, bodies in zip(self._shared, self._pairs.bodies):
+            shared.detach(bodies)
         self._pairs.bodies = None
         pair = self._pairs.pair
         self._pairs.pair = None
@@ -77,6 +77,8 @@ class ForkRelay:
             # Calls then fail with a closed socket.
             return
         pair[0].close()
+        # Another thread may have left the lock of the old ones.
+        self._buffers = Buffers()
         control = FrameSocket(pair[1], self._buffers.take)
         self._host.reconnect(control)
         handlers = {Kind.REPLY: self._host.reply}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import re
 import signal
 import socket
-from typing import Any, Callable, Optional
+import sys
+from concurrent.futures import Executor as ThreadExecutor
+from dataclasses import replace
+from typing import Any, Callable, Optional, Sequence
 
 from .buffers import Buffers
 from .cleanup import Cleanup
@@ -27,25 +29,28 @@ _BUFFER_BYTES = 1024 * 1024
 
 
 class Instance:
-    """One instance: its executor, its readiness and its end."""
+    """One instance: its requests, its readiness and its end."""
 
-    __slots__ = ("_finalize", "_host", "_style", "executor", "readiness")
+    __slots__ = ("_executor", "_finalize", "_style", "readiness", "serving")
 
     def __init__(
-        self, executor: Executor, readiness: Readiness, style: str, finalize: Callable[[], None], host: ServerHost
+        self, serving: Serving, executor: Executor, readiness: Readiness, style: str, finalize: Callable[[], None]
     ) -> None:
-        self.executor = executor
+        self.serving = serving
+        self._executor = executor
         self.readiness = readiness
         self._style = style
         self._finalize = finalize
-        self._host = host
 
     def describe(self) -> dict[str, Any]:
         """Fields of STARTED."""
         return {"mode": self._style, "has_ready": self.readiness.checks, "maps": can_map()}
 
+    def serve(self) -> None:
+        """Executes requests until the data socket ends."""
+        self.serving.run(self._executor)
+
     def finalize(self) -> None:
-        self._host.phase = Phase.FINALIZE
         self._finalize()
 
 
@@ -65,8 +70,8 @@ class Loading:
         handlers[Kind.REPLY] = self._host.reply
         handlers[Kind.LOG_LEVEL] = lambda frame: self._host.set_log_levels(frame.header)
         self._handlers = handlers
-        # Where the server finds the memory that it may share with this process.
-        self.memory: Optional[dict[str, Any]] = None
+        # Where the server finds the memory that it may share with each instance.
+        self.memory: list[dict[str, Any]] = []
 
     def complete_config(self) -> dict[str, Any]:
         """Runs the model's auto_complete_config; fields of STARTED."""
@@ -82,69 +87,93 @@ class Loading:
             )
         return {"config": completed.as_dict()}
 
-    def load(self, data: socket.socket) -> tuple[Serving, list[Instance]]:
-        """Imports and initializes the model."""
-        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-            data.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
-        shared = SharedBodies.make()
-        frames = FrameSocket(data, self._buffers.take, shared, executes=True)
-        serving = Serving(self._start, self._host, frames, self._buffers, self._cleanup)
-        self._handle_requests(serving)
-        if shared is not None:
-            self.memory = shared.describe()
-            self._handlers[Kind.SHARED] = lambda _, shared=shared: shared.opened()
-        ForkRelay(self._host, self._buffers, lambda: _reset_in_fork(serving), shared).install()
+    def load(self, sockets: Sequence[socket.socket], threads: Sequence[ThreadExecutor]) -> list[Instance]:
+        """Imports the model and makes its instances: the first one in this thread, each further one in its own."""
+        all_args = (self._start.args, *self._start.threads)
+        memory = [SharedBodies.make() for _ in sockets]
+        servings = [
+            self._serving(data, shared, args) for data, shared, args in zip(sockets, memory, all_args)
+        ]
+        self._handle_requests(servings)
+        shared = [one for one in memory if one is not None]
+        if len(shared) == len(memory):
+            self.memory = [one.describe() for one in shared]
+            self._handlers[Kind.SHARED] = lambda _: _open(shared)
+        ForkRelay(self._host, self._buffers, lambda: _reset_in_fork(servings), shared).install()
+        had_lock = has_global_lock()
         module = self._import()
         make = self._make_function if self._start.mode == "function" else self._make_model
-        instances = [make(module, serving, number) for number in range(self._start.threads)]
+        others = [thread.submit(make, module, serving) for thread, serving in zip(threads, servings[1:])]
+        instances = [make(module, servings[0]), *(other.result() for other in others)]
+        if threads and not had_lock and has_global_lock():
+            raise TritonModelException(_LOCKED.format(sys.executable))
         self._host.phase = Phase.SERVE
-        return serving, instances
+        return instances
+
+    def _serving(self, data: socket.socket, shared: Optional[SharedBodies], args: dict[str, str]) -> Serving:
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            data.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
+        frames = FrameSocket(data, self._buffers.take, shared, executes=True)
+        return Serving(replace(self._start, args=args), self._host, frames, self._buffers, self._cleanup)
+
+    def finalizing(self) -> None:
+        """No instance executes any more."""
+        self._host.phase = Phase.FINALIZE
+
+    def finish_cleanup(self) -> None:
+        """Waits for what finalizers of the model have left to do."""
+        self._cleanup.wait()
 
     def _import(self) -> Any:
         extend_path(self._start)
         import_api()
         return import_model(self._start.file, self._start.module, self._start.version_dir)
 
-    def _handle_requests(self, serving: Serving) -> None:
+    def _handle_requests(self, servings: Sequence[Serving]) -> None:
         def cancel(frame: Frame) -> None:
-            serving.open.cancel(frame.header["x"], frame.header["q"])
+            servings[frame.header.get("t", 0)].open.cancel(frame.header["x"], frame.header["q"])
 
         self._handlers[Kind.CANCEL] = cancel
 
-    def _make_model(self, module: Any, serving: Serving, number: int) -> Instance:
+    def _make_model(self, module: Any, serving: Serving) -> Instance:
+        start = serving.start
         model = model_class(module)()
-        args = instance_args(self._start.args, number)
         initialize = optional_method(model, "initialize")
         if initialize is not None:
-            result = initialize(args)
+            result = initialize(dict(start.args))
             if hasattr(result, "__await__"):
                 serving.loop.run(result)
-        readiness = Readiness(optional_method(model, "is_ready"), args.get("model_instance_name", ""), serving.loop)
-        finalize = optional_method(model, "finalize")
-        return Instance(
-            TritonExecutor(model, self._start),
-            readiness,
-            style_of(optional_method(model, "execute")),
-            finalize or (lambda: None),
-            self._host,
+        readiness = Readiness(
+            optional_method(model, "is_ready"), start.args.get("model_instance_name", ""), serving.loop
         )
+        finalize = optional_method(model, "finalize")
+        style = style_of(optional_method(model, "execute"))
+        return Instance(serving, TritonExecutor(model, start), readiness, style, finalize or (lambda: None))
 
-    def _make_function(self, module: Any, serving: Serving, number: int) -> Instance:
+    def _make_function(self, module: Any, serving: Serving) -> Instance:
         from .functions import FunctionExecutor, bind_function
 
-        function = bind_function(module, self._start)
-        readiness = Readiness(optional_method(module, "is_ready"), self._start.instance_name, serving.loop)
-        return Instance(
-            FunctionExecutor(function, self._start), readiness, style_of(function.call), lambda: None, self._host
-        )
+        start = serving.start
+        function = bind_function(module, start)
+        readiness = Readiness(optional_method(module, "is_ready"), start.instance_name, serving.loop)
+        return Instance(serving, FunctionExecutor(function, start), readiness, style_of(function.call), lambda: None)
 
 
-def instance_args(args: dict[str, str], number: int) -> dict[str, str]:
-    """Arguments of initialize for the instance of a thread: the last number of the instance's name counts up."""
-    name = re.fullmatch(r"(.*_)(\d+)", args.get("model_instance_name", ""))
-    if name is None or number == 0:
-        return dict(args)
-    return {**args, "model_instance_name": f"{name.group(1)}{int(name.group(2)) + number}"}
+def _open(shared: Sequence[SharedBodies]) -> None:
+    for one in shared:
+        one.opened()
+
+
+_LOCKED = (
+    "An import of the model has enabled the global interpreter lock (GIL) of {}, so its threads would wait for each "
+    "other. The RuntimeWarning in the log names the module. The environment variable PYTHON_GIL=0 keeps the lock off."
+)
+
+
+def has_global_lock() -> bool:
+    """Whether only one thread at a time executes Python code."""
+    is_enabled = getattr(sys, "_is_gil_enabled", None)
+    return is_enabled is None or is_enabled()
 
 
 def style_of(function: Optional[Callable[..., Any]]) -> str:
@@ -156,9 +185,10 @@ def style_of(function: Optional[Callable[..., Any]]) -> str:
     return "generator" if inspect.isgeneratorfunction(function) else "sync"
 
 
-def _reset_in_fork(serving: Serving) -> None:
+def _reset_in_fork(servings: Sequence[Serving]) -> None:
     """Releases in a fork what belongs to its parent; SIGTERM works again, since pools of processes end by it."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    serving.data.close()
-    serving.cleanup.reset()
-    serving.loop.reset()
+    for serving in servings:
+        serving.data.close()
+        serving.cleanup.reset()
+        serving.loop.reset()

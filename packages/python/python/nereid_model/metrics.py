@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-import itertools
 import math
 import os
 import weakref
 from typing import Any, Optional, Sequence
 
+from .counter import Counter
 from .errors import TritonModelException, expect
 from .host import Host, current_host
 
@@ -26,12 +26,13 @@ class MetricKind(enum.IntEnum):
     HISTOGRAM = 2
 
 
-_counts = itertools.count(1)
+_counts = Counter()
+os.register_at_fork(after_in_child=_counts.reset)
 
 
 def _next_number() -> int:
     """A number that no fork of this process uses."""
-    return (os.getpid() << 24) + next(_counts) % (1 << 24)
+    return (os.getpid() << 24) + _counts.next() % (1 << 24)
 
 
 class Metric:

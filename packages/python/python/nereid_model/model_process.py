@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import traceback
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, TypeVar
 
 from .control import end_with_protocol_error, read_control
 from .errors import describe_exception
@@ -20,19 +20,25 @@ from .limits import limit_memory, set_death_signal
 from .start import Start, parse_start
 
 if TYPE_CHECKING:
-    from .instance import Instance
-    from .serving import Serving
+    from concurrent.futures import Executor
+
+    from .instance import Instance, Loading
+
+
+T = TypeVar("T")
 
 
 class ModelProcess:
-    """One process for one instance of a model, or for several in threads."""
+    """One process for one instance of a model, or for several: each then has a thread, and the first one the main thread."""
 
     def __init__(self, control: FrameSocket) -> None:
         self._control = control
         self._starting: queue.SimpleQueue[Start] = queue.SimpleQueue()
         self._stopping = threading.Event()
-        self._serving: Optional[Serving] = None
+        self._loading: Optional[Loading] = None
         self._instances: list[Instance] = []
+        # Of the instances but the first one.
+        self._threads: list[Executor] = []
         # Frames that came before the model's parts exist which handle them.
         self._early: list[Frame] = []
         self._handlers: dict[int, Any] = {
@@ -53,9 +59,10 @@ class ModelProcess:
         start = self._starting.get()
         if start.death_signal:
             set_death_signal()
-        listener = _listen(start.data) if start.data else None
+        count = 1 + len(start.threads)
+        listener = _listen(start.data, count) if start.data else None
         self._control.send(Kind.LISTENING, _describe_python())
-        data = _accept(listener, start.data) if listener is not None else None
+        sockets = _accept(listener, start.data, count) if listener is not None else []
         try:
             limit_memory(start.memory_limit)
             from .instance import Loading
@@ -64,11 +71,11 @@ class ModelProcess:
             if start.mode == "autocomplete":
                 fields = loading.complete_config()
             else:
-                assert data is not None, "START has no data socket"
-                self._serving, self._instances = loading.load(data)
-                fields = self._instances[0].describe()
-                if loading.memory is not None:
-                    fields["memory"] = loading.memory
+                assert sockets, "START has no data socket"
+                self._threads = [_thread_of(args) for args in start.threads]
+                self._instances = loading.load(sockets, self._threads)
+                fields = {**self._instances[0].describe(), "memory": loading.memory}
+                self._loading = loading
             for frame in self._early:
                 self._handlers[frame.kind](frame)
         except BaseException as error:
@@ -83,48 +90,44 @@ class ModelProcess:
             self._stopping.wait()
             self._exit()
         self._control.send(Kind.STARTED, {"ok": 1, **fields})
-        if self._serving is not None:
+        if self._instances:
             if self._stopping.is_set():
-                self._serving.data.end_receiving()
-            self._serve(self._serving)
+                self._end_receiving()
+            self._in_each(self._serve)
         self._stopping.wait()
         self._stop()
 
-    def _serve(self, serving: Serving) -> None:
-        threads = [
-            threading.Thread(target=self._run_instance, args=(serving, instance), daemon=True)
-            for instance in self._instances[1:]
-        ]
-        for thread in threads:
-            thread.start()
-        self._run_instance(serving, self._instances[0])
-        for thread in threads:
-            thread.join()
-        if not self._stopping.is_set():
-            # The server closed the data socket without a word: it is going, or gave this process up.
-            os._exit(1)
-        serving.finish()
+    def _in_each(self, task: Callable[[Instance], T]) -> list[T]:
+        """Runs a task for each instance in its thread."""
+        others = [thread.submit(task, instance) for thread, instance in zip(self._threads, self._instances[1:])]
+        return [task(self._instances[0]), *(other.result() for other in others)]
 
-    def _run_instance(self, serving: Serving, instance: Instance) -> None:
+    def _serve(self, instance: Instance) -> None:
         try:
-            serving.run(instance.executor)
+            instance.serve()
         except ProtocolError as error:
             end_with_protocol_error(error)
         except OSError:
             os._exit(1)
+        if not self._stopping.is_set():
+            # The server closed the data socket without a word: it is going, or gave this process up.
+            os._exit(1)
+        instance.serving.finish()
 
     def _stop(self) -> None:
         fields: dict[str, Any] = {}
-        for instance in self._instances:
-            try:
-                instance.finalize()
-            except BaseException as error:
-                traceback.print_exc()
-                fields["e"] = describe_exception(error)
-        if self._serving is not None:
-            self._serving.cleanup.wait()
+        if self._loading is not None:
+            self._loading.finalizing()
+            errors = [error for error in self._in_each(_finalize) if error is not None]
+            if errors:
+                fields["e"] = "\n".join(errors)
+            self._loading.finish_cleanup()
         self._control.send(Kind.STOPPED, fields)
         self._exit()
+
+    def _end_receiving(self) -> None:
+        for instance in self._instances:
+            instance.serving.data.end_receiving()
 
     def _exit(self) -> None:
         # Interpreter shutdown is skipped: extension modules and daemon threads tend to crash in it.
@@ -141,8 +144,7 @@ class ModelProcess:
 
     def _on_stop(self, frame: Frame) -> None:
         self._stopping.set()
-        if self._serving is not None:
-            self._serving.data.end_receiving()
+        self._end_receiving()
 
     def _on_check_ready(self, frame: Frame) -> None:
         number = frame.header["n"]
@@ -206,22 +208,40 @@ def run_process(descriptor: int) -> None:
     ModelProcess(FrameSocket(control)).run()
 
 
-def _listen(path: str) -> socket.socket:
+def _thread_of(args: dict[str, str]) -> Executor:
+    """The thread of an instance, from its initialize to its finalize: objects of some packages belong to a thread."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(1, thread_name_prefix=args.get("model_instance_name", ""))
+
+
+def _finalize(instance: Instance) -> Optional[str]:
+    """Text of the exception of an instance's finalize; None without one."""
+    try:
+        instance.finalize()
+    except BaseException as error:
+        traceback.print_exc()
+        return describe_exception(error)
+    return None
+
+
+def _listen(path: str, count: int) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(path)
     os.chmod(path, 0o600)
-    listener.listen(1)
+    listener.listen(count)
     return listener
 
 
-def _accept(listener: socket.socket, path: str) -> socket.socket:
-    data, _ = listener.accept()
+def _accept(listener: socket.socket, path: str, count: int) -> list[socket.socket]:
+    """Connections for the instances, in their order: the server connects one after the other."""
+    sockets = [listener.accept()[0] for _ in range(count)]
     listener.close()
     try:
         os.unlink(path)
     except FileNotFoundError:
         pass
-    return data
+    return sockets
 
 
 def _describe_python() -> dict[str, Any]:

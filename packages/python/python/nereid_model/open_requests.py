@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 
 from .sender import RequestState
@@ -13,31 +14,29 @@ _EARLY_LIMIT = 1024
 class OpenRequests:
     """Requests of the executions under way, by number of execution and index."""
 
-    __slots__ = ("_early", "_open")
+    __slots__ = ("_early", "_lock", "_open")
 
     def __init__(self) -> None:
         self._open: dict[int, list[RequestState]] = {}
-        # Only the thread of the control socket adds to it.
         self._early: OrderedDict[tuple[int, int], None] = OrderedDict()
+        self._lock = threading.Lock()
 
     def add(self, execution: int, states: list[RequestState]) -> None:
-        self._open[execution] = states
-        if self._early:
-            for state in states:
-                # After the other line: `cancel` looks again after it has added.
-                if self._early.pop((execution, state.index), state) is None:
-                    state.cancelled = True
+        with self._lock:
+            self._open[execution] = states
+            if self._early:
+                for state in states:
+                    if self._early.pop((execution, state.index), state) is None:
+                        state.cancelled = True
 
     def cancel(self, execution: int, index: int) -> None:
         """Marks a request as cancelled, also one that has not been read yet."""
-        key = (execution, index)
-        if self._mark(execution, index):
-            return
-        self._early[key] = None
-        if self._mark(execution, index):
-            self._early.pop(key, None)
-        elif len(self._early) > _EARLY_LIMIT:
-            self._early.popitem(last=False)
+        with self._lock:
+            if self._mark(execution, index):
+                return
+            self._early[(execution, index)] = None
+            if len(self._early) > _EARLY_LIMIT:
+                self._early.popitem(last=False)
 
     def _mark(self, execution: int, index: int) -> bool:
         states = self._open.get(execution)

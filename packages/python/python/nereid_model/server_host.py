@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import queue
 import threading
 from collections import deque
 from typing import Any, Callable, Optional, Sequence
 
+from .counter import Counter
 from .errors import ErrorCode, TritonModelException, cut
 from .frames import Frame, FrameSocket, Header, Kind, encode
 from .host import Host, OnReply
@@ -42,7 +42,7 @@ class ServerHost(Host):
         """Starts afresh on another connection, in a forked process."""
         self.control = control
         self._lock = threading.Lock()
-        self._numbers = itertools.count(1)
+        self._numbers = Counter()
         self._pending: dict[int, OnFrame] = {}
         self._calls = 0
         self._waiting: deque[_Call] = deque()
@@ -58,13 +58,13 @@ class ServerHost(Host):
 
     def drop_metric(self, header: dict[str, Any]) -> None:
         # The reply has no receiver and is dropped.
-        self.control.send(Kind.METRIC, {"n": next(self._numbers), **header})
+        self.control.send(Kind.METRIC, {"n": self._numbers.next(), **header})
 
     def forward(
         self, kind: int, header: dict[str, Any], pieces: Sequence[Any], body_bytes: int, receive: OnFrame
     ) -> int:
         """Sends a frame under a new number, which is returned; `receive` gets its replies."""
-        number = next(self._numbers)
+        number = self._numbers.next()
         self._pending[number] = receive
         self.control.send(kind, {**header, "n": number}, pieces, body_bytes)
         return number
@@ -75,7 +75,7 @@ class ServerHost(Host):
             self.control.send(Kind.CANCEL_CALL, {"n": number})
 
     def call(self, header: dict[str, Any], tensors: Sequence[Tensor], on_reply: OnReply) -> Callable[[], None]:
-        number = next(self._numbers)
+        number = self._numbers.next()
         writer = TensorWriter()
         text = f'{encode({**header, "n": number})[:-1]},"i":[{writer.add(tensors)}]}}'
 

@@ -1,4 +1,4 @@
-"""Executes the requests that come over the data socket, one execution after the other or, where allowed, several."""
+"""Executes the requests that come over a data socket, one execution after the other or, where allowed, several."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Executor(Protocol):
 
 
 class Serving:
-    """Reads EXECUTE frames and hands them to executors; several threads may do so, each with its own executor."""
+    """Reads the EXECUTE frames of one instance and hands them to its executor."""
 
     def __init__(self, start: Start, host: Host, data: FrameSocket, buffers: Buffers, cleanup: Cleanup) -> None:
         self.start = start
@@ -43,7 +43,6 @@ class Serving:
         self.open = OpenRequests()
         self.origin = Origin(data, cleanup, start.decoupled, self.open.forget)
         self.loop = EventLoop()
-        self._reading = threading.Lock()
         self._turns = threading.Semaphore(start.concurrency)
         self._tasks: set[Future[Any]] = set()
 
@@ -58,8 +57,7 @@ class Serving:
 
     def _serve_one(self, executor: Executor) -> bool:
         # In a function of its own, so that no variable keeps a request's buffer while the thread waits for the next.
-        with self._reading:
-            frame = self.data.receive()
+        frame = self.data.receive()
         if frame is None:
             return False
         if frame.kind != EXECUTE:

@@ -115,7 +115,7 @@ class SharedBodies:
         """Offsets and contents of the lent bodies, for a fork: others may come there once its parent releases them."""
         return [
             (offset, self._bytes[offset : offset + count].tobytes())
-            for reference, offset, count in list(self._lent.values())
+            for reference, offset, count in self._lent.copy().values()
             if reference() is not None
         ]
 

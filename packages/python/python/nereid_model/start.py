@@ -39,7 +39,8 @@ class Start:
     # Levels that the server logs: `verbose`, `info`, `warning` and `error`.
     log: dict[str, Any] = field(default_factory=dict)
     concurrency: int = 1
-    threads: int = 1
+    # Arguments of the further instances, each in another thread of the process.
+    threads: tuple[dict[str, str], ...] = ()
     bls_threads: int = 32
     memory_limit: int = 0
     death_signal: bool = True
@@ -63,7 +64,7 @@ def parse_start(header: dict[str, Any]) -> Start:
             module=header.get("module") or "",
             function=header.get("function") or "",
             data=header.get("data") or "",
-            args={str(key): str(value) for key, value in (header.get("args") or {}).items()},
+            args=_parse_args(header.get("args") or {}),
             version_dir=header.get("version_dir") or "",
             model_dir=header.get("model_dir") or "",
             decoupled=bool(header.get("decoupled")),
@@ -72,13 +73,17 @@ def parse_start(header: dict[str, Any]) -> Start:
             max_batch_size=int(signature.get("max_batch_size") or 0),
             log=dict(header.get("log") or {}),
             concurrency=max(1, int(header.get("concurrency") or 1)),
-            threads=max(1, int(header.get("threads") or 1)),
+            threads=tuple(map(_parse_args, header.get("threads") or ())),
             bls_threads=max(1, int(header.get("bls_threads") or 32)),
             memory_limit=int(limits.get("memory") or 0),
             death_signal=bool(header.get("death_signal", True)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"START is wrong: {type(error).__name__}: {error}") from None
+
+
+def _parse_args(args: dict[str, Any]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in args.items()}
 
 
 def _parse_field(item: dict[str, Any]) -> Field:

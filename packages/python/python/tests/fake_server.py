@@ -138,6 +138,7 @@ class FakeServer:
         ours, theirs = socket.socketpair()
         ours.settimeout(LIMIT_SECONDS)
         self.control = ours
+        self.sockets: list[socket.socket] = []
         self.data: Optional[socket.socket] = None
         script = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.set_inheritable(3, True); os.execv(sys.executable, [sys.executable, sys.argv[2]])"
         self.process = subprocess.Popen(
@@ -176,10 +177,19 @@ class FakeServer:
         self.tell(START, self.settings)
         self.listening = self.wait(LISTENING)[0]
         if self.settings.get("data"):
-            self.data = socket.socket(socket.AF_UNIX)
-            self.data.settimeout(LIMIT_SECONDS)
-            self.data.connect(self.path)
+            self.sockets = [self._connect() for _ in range(1 + len(self.settings.get("threads", ())))]
+            self.use_thread(0)
         return self.wait(STARTED)[0]
+
+    def _connect(self) -> socket.socket:
+        data = socket.socket(socket.AF_UNIX)
+        data.settimeout(LIMIT_SECONDS)
+        data.connect(self.path)
+        return data
+
+    def use_thread(self, number: int) -> None:
+        """Later executions and answers are those of this thread's instance."""
+        self.data = self.sockets[number]
 
     def tell(self, kind: int, header: dict[str, Any], body: bytes = b"") -> None:
         self.control.sendall(frame(kind, header, body))
@@ -260,8 +270,8 @@ class FakeServer:
 
     def close(self) -> None:
         self.control.close()
-        if self.data is not None:
-            self.data.close()
+        for data in self.sockets:
+            data.close()
         try:
             self.process.wait(LIMIT_SECONDS)
         except subprocess.TimeoutExpired:

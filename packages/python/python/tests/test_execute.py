@@ -277,25 +277,6 @@ class TritonPythonModel:
             self.assertEqual({server.answer()[1]["x"], server.answer()[1]["x"]}, {first, second})
             server.stop()
 
-    def test_instances_in_threads_execute_side_by_side(self):
-        code = """
-import threading
-import triton_python_backend_utils as pb
-BARRIER = threading.Barrier(2, timeout=15)
-class TritonPythonModel:
-    def initialize(self, args):
-        self.name = args["model_instance_name"]
-    def execute(self, requests):
-        BARRIER.wait()
-        return [pb.InferenceResponse(parameters={"name": self.name})]
-"""
-        with FakeServer(code, threads=2) as server:
-            server.send_execute({"inputs": {}})
-            server.send_execute({"inputs": {}})
-            names = {server.answer()[1]["r"][0]["p"] for _ in range(2)}
-            self.assertEqual(names, {'{"name": "m_0_0"}', '{"name": "m_0_1"}'})
-            server.stop()
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -18,11 +18,15 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
+/** When the global lock is on: in every process, or as a free-threaded build was started. */
+type Lock = "always" | "on" | "off"
+
 /** A program that answers the probe with these values. */
-const fake = (name: string, version: string, numpy: string | null, within = folder): string => {
+const fake = (name: string, version: string, numpy: string | null, within = folder, lock: Lock = "always"): string => {
   mkdirSync(within, { recursive: true })
   const path = join(within, name)
-  const answer = { executable: path, version, numpy, problem: numpy === null ? "No module named 'numpy'" : "" }
+  const problem = numpy === null ? "No module named 'numpy'" : ""
+  const answer = { executable: path, version, numpy, problem, free: lock !== "always", gil: lock !== "off" }
   writeFileSync(path, `#!/bin/sh\necho '${JSON.stringify(answer).replaceAll("'", "'\\''")}'\n`, { mode: 0o755 })
   return path
 }
@@ -101,6 +105,22 @@ describe("the interpreter", () => {
       PYTHONHOME: undefined,
       LD_LIBRARY_PATH: `${join(folder, "env/lib")}:/other`,
     })
+  })
+
+  it("has threads for instances if it is free-threaded and its global lock is off", async () => {
+    const threads = async (lock: Lock) => {
+      const path = fake(lock, "3.14.1", "2.4.6", folder, lock)
+      return { path, problem: Interpreter.threadsProblem(await find(path)) }
+    }
+    expect((await threads("off")).problem).toBeUndefined()
+    const usual = await threads("always")
+    expect(usual.problem).toBe(
+      `instances in threads need a free-threaded Python, but ${usual.path} (python: ${usual.path}) is Python 3.14.1 with a global interpreter lock (GIL)`,
+    )
+    const locked = await threads("on")
+    expect(locked.problem).toBe(
+      `instances in threads need a free-threaded Python, but ${locked.path} (python: ${locked.path}) is a free-threaded Python 3.14.1 whose global interpreter lock (GIL) PYTHON_GIL or numpy 2.4.6 has enabled`,
+    )
   })
 
   it.skipIf(python === undefined)("of the tests has numpy", async () => {

@@ -16,6 +16,10 @@ export interface Interpreter {
   readonly executable: string
   readonly version: string
   readonly numpy: string
+  /** Whether its threads execute Python code at the same time: a free-threaded build whose global lock is off. */
+  readonly isFreeThreaded: boolean
+  /** Whether it is a free-threaded build, perhaps with its lock on. */
+  readonly hasOptionalLock: boolean
   /** Where it was named, for messages. */
   readonly origin: string
   /** Variables of its virtual environment; an undefined value removes the variable. */
@@ -134,15 +138,19 @@ interface Probed {
   readonly version: string
   readonly numpy: string | null
   readonly problem: string
+  readonly free: boolean
+  readonly gil: boolean
 }
 
-const script = `import json, sys
+const script = `import json, sys, sysconfig
 try:
     import numpy
     found, problem = numpy.__version__, ""
 except Exception as error:
     found, problem = None, str(error)
-print(json.dumps({"executable": sys.executable, "version": "%d.%d.%d" % sys.version_info[:3], "numpy": found, "problem": problem}))`
+free = sysconfig.get_config_var("Py_GIL_DISABLED") == 1
+gil = not free or sys._is_gil_enabled()
+print(json.dumps({"executable": sys.executable, "version": "%d.%d.%d" % sys.version_info[:3], "numpy": found, "problem": problem, "free": free, "gil": gil}))`
 
 const probe = (executable: string, env: Readonly<Record<string, string>>): Effect.Effect<Probed, InterpreterProblem> =>
   Effect.callback((resume) => {
@@ -171,7 +179,7 @@ const notPython = (executable: string, reason: string): InterpreterProblem =>
 
 const judge = (
   { executable, origin, variables }: Candidate,
-  { executable: path, version, numpy, problem }: Probed,
+  { executable: path, version, numpy, problem, free, gil }: Probed,
 ): Effect.Effect<Interpreter, InterpreterProblem> => {
   const shown = path === "" ? executable : path
   const [major = 0, minor = 0] = version.split(".").map(Number)
@@ -184,5 +192,29 @@ const judge = (
     const message = `${shown} (${origin}) cannot import numpy: ${problem}. Install it: ${install}`
     return Effect.fail(new InterpreterProblem({ executable: shown, missing: "numpy", install, message }))
   }
-  return Effect.succeed({ executable: shown, version, numpy, origin, variables })
+  return Effect.succeed({
+    executable: shown,
+    version,
+    numpy,
+    isFreeThreaded: free && !gil,
+    hasOptionalLock: free,
+    origin,
+    variables,
+  })
+}
+
+/** Why instances cannot be threads of this Python; undefined if they can. */
+export const threadsProblem = ({
+  executable,
+  origin,
+  version,
+  numpy,
+  isFreeThreaded,
+  hasOptionalLock,
+}: Interpreter): string | undefined => {
+  if (isFreeThreaded) return undefined
+  const lock = hasOptionalLock
+    ? `a free-threaded Python ${version} whose global interpreter lock (GIL) PYTHON_GIL or numpy ${numpy} has enabled`
+    : `Python ${version} with a global interpreter lock (GIL)`
+  return `instances in threads need a free-threaded Python, but ${executable} (${origin}) is ${lock}`
 }

@@ -11,7 +11,7 @@ import * as ProcessStart from "./ProcessStart.ts"
 import type { SpawnedProcess } from "./SpawnedProcess.ts"
 
 /** The completed configuration; undefined for a model without that function. */
-export const run = (options: ProcessOptions): Effect.Effect<Header | undefined, PythonLoadError> =>
+export const run = (options: Omit<ProcessOptions, "threads">): Effect.Effect<Header | undefined, PythonLoadError> =>
   Effect.gen(function* () {
     const fork = Effect.runForkWith(yield* Effect.context<never>())
     let process: SpawnedProcess | undefined
@@ -23,6 +23,7 @@ export const run = (options: ProcessOptions): Effect.Effect<Header | undefined, 
     })
     const starting = ProcessStart.start({
       ...options,
+      threads: [],
       isAutoComplete: true,
       onControl: (frame) => calls.receive(frame),
       onSpawned: (spawned) => (process = spawned),

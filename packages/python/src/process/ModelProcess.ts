@@ -1,7 +1,7 @@
 /**
- * The server's side of one model process, from its start to its exit: sends batches, receives outcomes and responses,
- * cancels requests, ends executions that take too long, and stops the process. Supervisor.ts of core starts another one
- * after its death.
+ * The server's side of one model process, from its start to its exit: sends batches to its instances, receives outcomes
+ * and responses, cancels requests, ends executions that take too long, and stops the process. Supervisor.ts of core
+ * starts another one after its death.
  */
 import { Deferred, Effect, Exit, type Fiber } from "effect"
 import { constVoid } from "effect/Function"
@@ -51,6 +51,8 @@ type Run = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 
 interface Running {
   readonly execution: Execution
+  /** Name of the instance. */
+  readonly instance: string
   timer: NodeJS.Timeout | undefined
 }
 
@@ -59,6 +61,8 @@ export class ModelProcess implements Supervised {
   /** Form of the code, which tells whether it has any number of responses. */
   readonly form: ProcessStart.ExecuteForm
   readonly #options: ProcessOptions
+  /** Names of the instances. */
+  readonly #names: ReadonlyArray<string>
   readonly #spawned: SpawnedProcess
   readonly #calls: ControlCalls
   readonly #run: Run
@@ -82,6 +86,7 @@ export class ModelProcess implements Supervised {
     const { signature, maxBatchSize, source, model, outputs, ports } = options
     const batching = maxBatchSize > 0
     this.#options = options
+    this.#names = [options, ...options.threads].map(({ name }) => name)
     this.#spawned = started.spawned
     this.#calls = calls
     this.#run = run
@@ -129,19 +134,20 @@ export class ModelProcess implements Supervised {
     })
   }
 
-  execute(batch: Batch, settle: Settle): Interrupt {
+  execute(batch: Batch, settle: Settle, thread = 0): Interrupt {
+    const name = this.#names[thread] ?? this.#options.name
     if (this.#state !== "running") {
-      const message = `the process of instance '${this.#options.name}' is not running`
+      const message = `the process of instance '${name}' is not running`
       settle(Exit.fail(new Unavailable({ message })))
       return constVoid
     }
-    const { name, maxBatchSize, limits } = this.#options
+    const { maxBatchSize, limits } = this.#options
     const startedAt = performance.now()
     const number = this.#next++
     const message = this.#encode(number, batch)
     if (this.#executions.size === 0) this.#spawned.ref()
     this.#busy += 1
-    this.#spawned.sendData(FrameKind.EXECUTE, message.header, message.body)
+    this.#spawned.sendData(thread, FrameKind.EXECUTE, message.header, message.body)
     const execution = new Execution({
       batch,
       instance: name,
@@ -149,34 +155,34 @@ export class ModelProcess implements Supervised {
       batching: maxBatchSize > 0,
       check: this.#check,
       inputDuration: (performance.now() - startedAt) * 1e6,
-      open: (request, index) => this.#open(number, request, index),
+      open: (request, index) => this.#open(number, request, index, thread),
       settle: (exit) => {
         clearTimeout(running.timer)
         this.#busy -= 1
         settle(exit)
       },
     })
-    const running: Running = { execution, timer: undefined }
+    const running: Running = { execution, instance: name, timer: undefined }
     if (limits.executeTimeout !== undefined) {
-      running.timer = setTimeout(() => this.#overrun(limits.executeTimeout), limits.executeTimeout)
+      running.timer = setTimeout(() => this.#overrun(name, limits.executeTimeout), limits.executeTimeout)
     }
     this.#executions.set(number, running)
     return (request) => execution.cancel(request)
   }
 
-  #open(number: number, request: Request, index: number): OpenRequest {
+  #open(number: number, request: Request, index: number, thread: number): OpenRequest {
     return new OpenRequest({
       request,
       decoupled: this.#decoupled,
       run: (effect, onExit) => void this.#run(effect).addObserver(onExit),
-      onCancel: () => this.#spawned.sendControl(FrameKind.CANCEL, `{"x":${number},"q":${index}}`),
+      onCancel: () => this.#spawned.sendControl(FrameKind.CANCEL, `{"x":${number},"q":${index},"t":${thread}}`),
     })
   }
 
   /** An execution takes too long: logs where it is, and ends the process. */
-  #overrun(timeout: number | undefined): void {
+  #overrun(name: string, timeout: number | undefined): void {
     if (!this.isAlive) return
-    const { name, ports } = this.#options
+    const { ports } = this.#options
     const reason = `execute of instance '${name}' did not end within ${timeout} ms`
     this.#stacks.dump((text) => {
       ports.log({ level: "ERROR", message: `${reason}:\n${text}`, file: "", line: 0 })
@@ -235,15 +241,13 @@ export class ModelProcess implements Supervised {
 
   #break(): void {
     if (this.#state !== "stopping") this.#state = "broken"
-    const { name } = this.#options
-    const error = new ExecutionFailed({ message: this.#ended ?? notHealthy(name) })
     const executions = [...this.#executions.values()]
     this.#executions.clear()
-    for (const { execution } of executions) {
-      execution.fail(error)
+    for (const { execution, instance } of executions) {
+      execution.fail(new ExecutionFailed({ message: this.#ended ?? notHealthy(instance) }))
       execution.release()
     }
-    this.#readyCheck?.close(error.message)
+    this.#readyCheck?.close(this.#ended ?? notHealthy(this.#options.name))
     this.#calls.close()
   }
 

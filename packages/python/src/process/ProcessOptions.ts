@@ -26,16 +26,22 @@ export interface ProcessLimits {
   readonly memory: number | undefined
 }
 
-export interface ProcessOptions {
-  /** Name of the instance. */
+/** One instance of a process. */
+export interface ProcessInstance {
   readonly name: string
+  readonly args: InitializeArguments
+}
+
+/** `name` and `args` are those of the first instance. */
+export interface ProcessOptions extends ProcessInstance {
+  /** Further instances, each in another thread of the process. */
+  readonly threads: ReadonlyArray<ProcessInstance>
   readonly model: string
   readonly source: CodeSource
   /** Path of the Python executable. */
   readonly python: string
   /** All environment variables of the process. */
   readonly environment: Readonly<Record<string, string>>
-  readonly args: InitializeArguments
   /** Tensors as the code of the model sees them. */
   readonly signature: Signature
   readonly maxBatchSize: number

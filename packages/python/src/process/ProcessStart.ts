@@ -86,7 +86,7 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
             fail(reason)
           })
         })
-        if (path !== undefined) spawned?.connect(path)
+        if (path !== undefined) spawned?.connect(path, 1 + options.threads.length)
       }
       const onStarted = (header: Header.Header) => {
         const error = Header.text(header, "e")
@@ -94,7 +94,7 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
         const started = spawned
         if (started === undefined) return
         clearTimeout(timer)
-        started.share(header["memory"])
+        started.share(Header.list(header, "memory"))
         const config = header["config"]
         resume(
           Effect.succeed({
@@ -121,7 +121,7 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
         const levels = JSON.stringify({ ...logLevels(options.ports), n: ++changes })
         // At once for what the process executes, and ahead of the next execution, which may overtake the other frame.
         spawned?.sendControl(FrameKind.LOG_LEVEL, levels)
-        spawned?.sendData(FrameKind.LOG_LEVEL, levels)
+        spawned?.sendToAll(FrameKind.LOG_LEVEL, levels)
       })
       try {
         spawned = new SpawnedProcess(
@@ -139,7 +139,6 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
           {
             onControl,
             onData: (frame) => listener?.onData(frame),
-            onConnected: () => {},
             onBroken: (reason) => {
               clearTimeout(timer)
               listener?.onBroken(reason)
@@ -175,6 +174,7 @@ const startMessage = (
   {
     source,
     args,
+    threads,
     signature,
     maxBatchSize,
     decoupled,
@@ -202,7 +202,7 @@ const startMessage = (
   },
   log: logLevels(ports),
   concurrency,
-  threads: 1,
+  threads: threads.map(({ args }) => args),
   bls_threads: callThreads,
   limits: limits.memory === undefined ? {} : { memory: limits.memory },
 })

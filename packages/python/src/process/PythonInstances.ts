@@ -1,19 +1,22 @@
 /**
- * Instances of one version of a model in Python: a process for each, restarted when it dies. `Python.layer` is one
- * owner, the version of a repository another.
+ * Instances of one version of a model in Python: a process for each, or one for all, restarted when it dies.
+ * `Python.layer` is one owner, the version of a repository another.
  */
 import { Effect, type Scope } from "effect"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import type { Instance } from "@nereid/core/internal/instance/Instance"
 import type { PlannedInstance } from "@nereid/core/internal/instance/InstancePlan"
 import * as Supervisor from "@nereid/core/internal/instance/Supervisor"
+import * as InstanceThreads from "./InstanceThreads.ts"
 import type { PythonLoadError } from "./PythonLoadError.ts"
 import type { ModelPorts } from "./ModelPorts.ts"
 import * as ModelProcess from "./ModelProcess.ts"
 import type { InitializeArguments, ProcessOptions } from "./ProcessOptions.ts"
 import * as ReadyCheck from "./ReadyCheck.ts"
 
-export interface PythonModelOptions extends Omit<ProcessOptions, "name" | "args" | "ports"> {
+export interface PythonModelOptions extends Omit<ProcessOptions, "name" | "args" | "threads" | "ports"> {
+  /** All instances, if they are threads of one process. Default: a process for each. */
+  readonly inThreads?: ReadonlyArray<PlannedInstance> | undefined
   readonly version: string
   /** The configuration as JSON, for `initialize`. */
   readonly config: string
@@ -24,7 +27,7 @@ export interface PythonModelOptions extends Omit<ProcessOptions, "name" | "args"
 }
 
 export interface PythonInstances {
-  /** One instance, in a scope whose end stops its process. */
+  /** One instance, in a scope whose end stops its process. Threads of one process are built at the same time. */
   readonly build: (planned: PlannedInstance) => Effect.Effect<Instance, PythonLoadError, Scope.Scope>
   /** Whether the code of all instances says that it is ready. */
   readonly isReady: Effect.Effect<ReadyCheck.Readiness>
@@ -35,11 +38,14 @@ export interface PythonInstances {
 export const make = (options: PythonModelOptions): PythonInstances => {
   const processes = new Map<string, ModelProcess.ModelProcess>()
   let decoupled = options.decoupled
-  const start = (instance: BuiltInstance) =>
+  const argsOf = (instance: BuiltInstance) =>
+    argumentsOf(options, { ...instance, kind: options.kind?.(instance) ?? instance.kind })
+  const start = (instance: BuiltInstance, threads: ReadonlyArray<BuiltInstance>) =>
     ModelProcess.start({
       ...options,
       name: instance.name,
-      args: argumentsOf(options, { ...instance, kind: options.kind?.(instance) ?? instance.kind }),
+      args: argsOf(instance),
+      threads: threads.map((thread) => ({ name: thread.name, args: argsOf(thread) })),
       ports: options.ports(instance),
     }).pipe(
       Effect.tap((process) =>
@@ -49,20 +55,23 @@ export const make = (options: PythonModelOptions): PythonInstances => {
         }),
       ),
     )
+  const supervise = (instance: BuiltInstance, threads: ReadonlyArray<BuiltInstance> = []) =>
+    Effect.andThen(
+      Effect.addFinalizer(() => Effect.sync(() => processes.delete(instance.name))),
+      Supervisor.make({
+        name: [instance, ...threads.slice(-1)].map(({ name }) => name).join(" to "),
+        executor: "process",
+        concurrency: () => options.concurrency,
+        interruptsRequests: true,
+        interruptTimeout: options.limits.stopTimeout,
+        start: start(instance, threads),
+        restart: options.restart,
+      }),
+    )
+  const [first, ...others] = (options.inThreads ?? []).map(({ details }) => details)
+  const build = first === undefined ? supervise : InstanceThreads.make([first, ...others], supervise(first, others))
   return {
-    build: ({ details: instance }) =>
-      Effect.andThen(
-        Effect.addFinalizer(() => Effect.sync(() => processes.delete(instance.name))),
-        Supervisor.make({
-          name: instance.name,
-          executor: "process",
-          concurrency: () => options.concurrency,
-          interruptsRequests: true,
-          interruptTimeout: options.limits.stopTimeout,
-          start: start(instance),
-          restart: options.restart,
-        }),
-      ),
+    build: ({ details }) => build(details),
     isReady: Effect.suspend(() =>
       Effect.map(
         Effect.forEach(processes.values(), ({ isReady }) => isReady, { concurrency: "unbounded" }),

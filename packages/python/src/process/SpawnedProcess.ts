@@ -3,7 +3,8 @@
  * ModelProcess.ts has the meaning of the frames.
  *
  *   control   descriptor 3 of the process: start, stop, readiness, calls of other models, log
- *   data      a Unix socket in a folder that only this user can open, and that is removed once both ends are connected
+ *   data      a Unix socket for each instance, in a folder that only this user can open, and that is removed once all are
+ *             connected
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync, rmdirSync, unlinkSync } from "node:fs"
@@ -29,8 +30,6 @@ export interface SpawnOptions {
 export interface ProcessEvents {
   readonly onControl: (frame: Frame) => void
   readonly onData: (frame: Frame) => void
-  /** The data socket is connected. */
-  readonly onConnected: () => void
   /** The process is of no use any more: it has died, or is killed now. Called once. */
   readonly onBroken: (reason: string) => void
   /** The process has ended, and everything that it has printed was read. Called once. */
@@ -43,13 +42,18 @@ const main = fileURLToPath(new URL("../../python/nereid_model/process.py", impor
 /** Paths of Unix sockets have at most 107 bytes on Linux, and 103 on macOS. */
 const maxSocketPath = 100
 
+/** The data socket of one instance. */
+interface DataSocket {
+  readonly socket: Socket
+  readonly reader: FrameReader
+  shared: SharedBodies | undefined
+}
+
 export class SpawnedProcess {
   readonly #events: ProcessEvents
   readonly #child: ChildProcess
   readonly #control: Duplex
-  #data: Socket | undefined
-  #dataReader: FrameReader | undefined
-  #shared: SharedBodies | undefined
+  readonly #data: Array<DataSocket> = []
   #folder: string | undefined
   #isBroken = false
   #failure: string | undefined
@@ -91,7 +95,7 @@ export class SpawnedProcess {
     return this.#child.pid
   }
 
-  /** Makes the path of the data socket, in a new folder that only this user can open. */
+  /** Makes the path of the data sockets, in a new folder that only this user can open. */
   makeSocketPath(): string {
     const folders = [tmpdir(), "/tmp"]
     const parent = folders.find((folder) => Buffer.byteLength(folder) + 30 < maxSocketPath) ?? "/tmp"
@@ -100,8 +104,17 @@ export class SpawnedProcess {
     return join(this.#folder, dataName)
   }
 
-  /** Connects the data socket, on which the process listens. */
-  connect(path: string): void {
+  /** Connects a data socket for each instance. The process, which listens, accepts them in this order. */
+  connect(path: string, instances: number): void {
+    let left = instances
+    const onConnected = () => {
+      left -= 1
+      if (left === 0) this.#removeFolder()
+    }
+    for (let index = 0; index < instances; index++) this.#connectOne(path, onConnected)
+  }
+
+  #connectOne(path: string, onConnected: () => void): void {
     const reader = new FrameReader((frame) => this.#received(() => this.#events.onData(frame)), BodyPool.shared)
     const socket = connect({
       path,
@@ -113,22 +126,27 @@ export class SpawnedProcess {
         },
       },
     })
-    this.#data = socket
-    this.#dataReader = reader
+    this.#data.push({ socket, reader, shared: undefined })
     socket.on("error", () => {})
     socket.once("close", () => this.#break("its data socket was closed"))
-    socket.once("connect", () => {
-      this.#removeFolder()
-      this.#events.onConnected()
-    })
+    socket.once("connect", onConnected)
     socket.unref()
   }
 
-  /** Shares memory for large bodies of the data socket, if the process has some that can be opened. */
-  share(memory: unknown): void {
-    this.#shared = this.#isBroken ? undefined : SharedBodies.open(memory)
-    if (this.#shared === undefined) return
-    this.#dataReader?.share(this.#shared)
+  /** Shares memory for large bodies of each data socket, if the process has some that can be opened. */
+  share(memory: ReadonlyArray<unknown>): void {
+    if (this.#isBroken || memory.length !== this.#data.length) return
+    const opened = memory.flatMap((one) => SharedBodies.open(one) ?? [])
+    if (opened.length < memory.length) {
+      for (const shared of opened) shared.close()
+      return
+    }
+    for (const [index, data] of this.#data.entries()) {
+      const shared = opened[index]
+      if (shared === undefined) continue
+      data.shared = shared
+      data.reader.share(shared)
+    }
     this.sendControl(FrameKind.SHARED, "{}")
   }
 
@@ -136,8 +154,15 @@ export class SpawnedProcess {
     FrameWriter.write(this.#control, kind, header, body)
   }
 
-  sendData(kind: number, header: string, body?: FrameBody): void {
-    if (this.#data !== undefined) FrameWriter.write(this.#data, kind, header, body, this.#shared)
+  /** Sends to the instance at this index. */
+  sendData(instance: number, kind: number, header: string, body?: FrameBody): void {
+    const data = this.#data[instance]
+    if (data !== undefined) FrameWriter.write(data.socket, kind, header, body, data.shared)
+  }
+
+  /** Sends to all instances, ahead of what each receives next. */
+  sendToAll(kind: number, header: string): void {
+    for (const index of this.#data.keys()) this.sendData(index, kind, header)
   }
 
   /** Keeps Node running until `unref`, as from the start. */
@@ -173,9 +198,11 @@ export class SpawnedProcess {
     if (this.#isBroken) return
     this.#isBroken = true
     this.#child.kill("SIGKILL")
-    this.#data?.destroy()
     this.#control.destroy()
-    this.#shared?.close()
+    for (const { socket, shared } of this.#data) {
+      socket.destroy()
+      shared?.close()
+    }
     this.#removeFolder()
     this.#events.onBroken(reason)
   }

@@ -23,6 +23,13 @@ export const isShared = (config: Backend): boolean => isElsewhere(config) && con
 /** Whether the model runs in Python processes. */
 export const runsPython = (config: Backend): boolean => config.backend === "python" || isShared(config)
 
+/** The parameter by which all instances are threads of one process. */
+export const threadsParameter = "instances_in_threads"
+
+/** Whether all instances are threads of one process, and start and end together. */
+export const runsInThreads = (config: Backend & Pick<ModelConfig, "parameters">): boolean =>
+  runsPython(config) && config.parameters[threadsParameter]?.stringValue.trim() === "yes"
+
 /** An error if the name would lead out of the backend directory. */
 export const nameProblem = ({ backend }: Backend): string | undefined =>
   /[/\\\0]/.test(backend) || backend === "." || backend === ".."

@@ -146,7 +146,9 @@ export const isSame = (one: ModelPlan, other: ModelPlan): boolean =>
 
 /** Whether a version in both plans would be loaded in the same way, except for its instances. */
 export const isSameModel = (one: ModelPlan, other: ModelPlan): boolean =>
-  one.stamp === other.stamp && equals(ModelConfigSchema, one.config, asLoadedBy(other.config, one.config))
+  one.stamp === other.stamp &&
+  equals(ModelConfigSchema, one.config, asLoadedBy(other.config, one.config)) &&
+  (!PythonBackend.runsInThreads(one.config) || hasSameInstances(one, other))
 
 export const hasSameInstances = ({ config: one }: ModelPlan, { config: other }: ModelPlan): boolean =>
   equals(ModelConfigSchema, one, { ...one, instanceGroup: other.instanceGroup })

@@ -13,6 +13,8 @@ export interface PythonModel {
   readonly name: string
   /** Folder or archive of its Python environment; undefined for the Python of the server. */
   readonly environment: string | undefined
+  /** Whether its instances are threads of one process, which needs a free-threaded Python. */
+  readonly inThreads: boolean
 }
 
 /**
@@ -42,8 +44,8 @@ const modelOf = Effect.fnUntraced(function* (
   const config = yield* BackendDirectory.identified(given, backendDirectory)
   if (!PythonBackend.runsPython(config)) return undefined
   const parameters = PythonParameters.make(config, path)
-  const own = Result.isSuccess(parameters) ? parameters.success.environment : undefined
+  const { environment: own = undefined, inThreads = false } = Result.isSuccess(parameters) ? parameters.success : {}
   const backend = PythonBackend.isShared(config) ? BackendDirectory.fileOf(config, backendDirectory) : undefined
   const shared = backend === undefined ? undefined : yield* BackendDirectory.environmentOf(backend)
-  return { name, environment: own ?? shared }
+  return { name, environment: own ?? shared, inThreads }
 })

@@ -6,12 +6,15 @@
 import { Result } from "effect"
 import type { ProcessLimits } from "@nereid/python/internal/process/ProcessOptions"
 import type { ModelConfig } from "@nereid/protocol/model_config"
+import * as PythonBackend from "../config/PythonBackend.ts"
 
 export interface PythonParameters {
   /** Folder or archive of the Python environment; undefined for the Python of the server. */
   readonly environment: string | undefined
   readonly limits: ProcessLimits
-  /** Batches that an `async def` executes at once in each process. */
+  /** Whether all instances are threads of one process. */
+  readonly inThreads: boolean
+  /** Batches that an `async def` executes at once in each instance. */
   readonly concurrency: number
   /** Names of further environment variables that the processes inherit. */
   readonly inheritEnv: ReadonlyArray<string>
@@ -43,6 +46,10 @@ export const make = (
   if (cpuOnly !== undefined && cpuOnly !== "yes" && cpuOnly !== "no") {
     problems.push(`Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: ${cpuOnly}'`)
   }
+  const threads = text(PythonBackend.threadsParameter) ?? "no"
+  if (threads !== "yes" && threads !== "no") {
+    problems.push(`parameter '${PythonBackend.threadsParameter}' must be 'yes' or 'no', but '${threads}' was given`)
+  }
   const environment = text("EXECUTION_ENV_PATH")
   const settings: PythonParameters = {
     environment: environment?.startsWith(modelDirectory)
@@ -54,6 +61,7 @@ export const make = (
       stopTimeout: seconds("finalize_timeout_seconds") ?? 30_000,
       memory: number("max_process_memory_bytes", [minMemory, Number.MAX_SAFE_INTEGER]),
     },
+    inThreads: threads === "yes",
     concurrency: number("concurrent_executions", [1, maxConcurrency]) ?? 1,
     inheritEnv: (text("inherited_variables") ?? "").split(/[\s,]+/).filter((name) => name !== ""),
   }

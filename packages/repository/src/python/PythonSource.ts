@@ -14,10 +14,13 @@ import * as PythonParameters from "./PythonParameters.ts"
 import type { PythonOptions } from "../plan/PythonServer.ts"
 
 /** Options of each process of the version. */
-export type PythonSource = Pick<
+export interface PythonSource extends Pick<
   ProcessOptions,
   "model" | "source" | "python" | "environment" | "maxBatchSize" | "concurrency" | "callThreads" | "limits"
->
+> {
+  /** Whether all instances are threads of one process. */
+  readonly isThreaded: boolean
+}
 
 /** Calls of other models at once, by one process, as in Triton. */
 const callThreads = 32
@@ -47,6 +50,8 @@ export const make = Effect.fn("PythonSource.make")(function* (
   const shared = PythonBackend.isShared(config) ? yield* BackendDirectory.environmentOf(file) : undefined
   const environment = parameters.environment ?? shared
   const interpreter = yield* Effect.mapError(Interpreter.find(environment), ({ message }) => failure(message))
+  const lock = parameters.inThreads ? Interpreter.threadsProblem(interpreter) : undefined
+  if (lock !== undefined) return yield* failure(lock)
   if (environment !== undefined) yield* Effect.logInfo(`Using Python execution env ${environment}`)
   return {
     model: name,
@@ -62,6 +67,7 @@ export const make = Effect.fn("PythonSource.make")(function* (
     concurrency: parameters.concurrency,
     callThreads: options.callThreads ?? callThreads,
     limits: parameters.limits,
+    isThreaded: parameters.inThreads,
   }
 })
 

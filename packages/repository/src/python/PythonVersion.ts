@@ -1,4 +1,4 @@
-/** A version of a model whose file is a `model.py` for Triton's Python backend: a process for each instance. */
+/** A version of a model whose file is a `model.py` for Triton's Python backend: a process for each instance, or for all. */
 import { Effect, type Layer, type Scope } from "effect"
 import { CallCycleDetector } from "@nereid/core/internal/request/CallCycleDetector"
 import { type Instance, wrapInstance } from "@nereid/core/internal/instance/Instance"
@@ -39,6 +39,7 @@ export const make = Effect.fn("PythonVersion.make")(function* (
   const outer = sequencing ? SequenceInstance.innerSignature(signature, sequencing) : signature
   const decoupled = config.modelTransactionPolicy?.decoupled === true
   const instances = new CallingInstances(name)
+  const instancePlan = InstancePlan.make(name, String(version), InstanceGroups.options(config))
   const processes = PythonInstances.make({
     ...source,
     version: String(version),
@@ -48,6 +49,7 @@ export const make = Effect.fn("PythonVersion.make")(function* (
     decoupled,
     outputs: "configured",
     restart: {},
+    inThreads: source.isThreaded ? instancePlan.instances : undefined,
     ports: (instance) => ServerPorts.make(server, instances, context, instance.name),
   })
   const reshapes = Reshape.make(outer, inner, maxBatchSize > 0)
@@ -71,7 +73,7 @@ export const make = Effect.fn("PythonVersion.make")(function* (
       isStepwise: true,
       outlivesBatches: true,
       instances: Effect.succeed({
-        plan: InstancePlan.make(name, String(version), InstanceGroups.options(config)),
+        plan: instancePlan,
         build,
         isConcurrent: true,
       }),
