@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class ModelProcess:
-    """One process for one instance of a model, or for several: each then has a thread, and the first one the main thread."""
+    """One process for one instance of a model, or for several: each has a thread, the first one the main thread."""
 
     def __init__(self, control: FrameSocket) -> None:
         self._control = control
