@@ -39,6 +39,7 @@ describe.each(threadedPythons)("instances in threads, %s,", (_, executable) => {
     expect(met.map(([name]) => name)).toEqual(["other_0", "said_0_0", "said_0_1"])
     expect(new Set(met.map(([, pid]) => pid)).size).toBe(1)
     expect(await threeTimes("meet_then_ask")).toEqual(met.map(([name]) => [name, name]))
+    expect(await threeTimes("count")).toEqual([[""], [""], [""]])
     expect(await metrics()).toContain('test_threads{model="said"} 3')
     await stop()
     for (const name of ["other_0", "said_0_0", "said_0_1"]) expect(log()).toContain(`${name} ends in its thread`)

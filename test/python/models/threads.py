@@ -14,8 +14,7 @@ class TritonPythonModel:
     def initialize(self, args):
         self.name = args["model_instance_name"]
         self.thread = threading.get_ident()
-        family = pb_utils.MetricFamily("test_threads", "requests of the threads", pb_utils.MetricFamily.COUNTER)
-        self.counted = (family, family.Metric(labels={"model": args["model_name"]}))
+        self.model = args["model_name"]
 
     def execute(self, requests):
         responses = []
@@ -28,8 +27,15 @@ class TritonPythonModel:
     def meet(self, request):
         """Answers once all three instances execute."""
         everyone.wait()
-        self.counted[1].increment(1)
         return f"{self.name} {os.getpid()}"
+
+    def count(self, request):
+        """Increments a metric that all three instances share."""
+        family = pb_utils.MetricFamily("test_threads", "requests of the threads", pb_utils.MetricFamily.COUNTER)
+        self.counted = (family, family.Metric(labels={"model": self.model}))
+        everyone.wait()
+        self.counted[1].increment(1)
+        return ""
 
     def wait(self, request):
         """Ends with a cancellation."""
