@@ -221,7 +221,7 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
     /healthyPeriod = (.*)/,
   ],
   ["`finalize`", "python/src/Python.ts", /stopTimeout"\) \?\? ([\d_]+)/],
-  ["batches of an `async def` at a time, in each process", "python/src/Python.ts", /concurrency = (\d+),/],
+  ["batches of an `async def` at a time, in each instance", "python/src/Python.ts", /concurrency = (\d+),/],
   ["start of a Python interpreter", "python/src/process/ProcessStart.ts", /launchTimeout = (.*)/],
   ["check of a Python interpreter", "python/src/environment/Interpreter.ts", /probeTimeout = (.*)/],
   ["answer of `is_ready`", "python/src/process/ReadyCheck.ts", /limit = (.*)/],

@@ -8,8 +8,8 @@ import type { Instance } from "@nereid/core/internal/instance/Instance"
 import type { SupervisedInstance } from "@nereid/core/internal/instance/Supervisor"
 
 /**
- * Builds each instance by its details. `process` is in the scope of the first one; the others wait for it, for ever if it
- * fails: they are built and released together.
+ * Builds each instance by its details. `process` is in the scope of the first one. The others wait for it, and do not
+ * complete if it fails: they are built and released together.
  */
 export const make = <E>(
   threads: ReadonlyArray<BuiltInstance>,
@@ -26,7 +26,7 @@ export const make = <E>(
     return Effect.flatMap(index === 0 ? start : Deferred.await(started), (instances) => {
       const instance = instances[index]
       return instance === undefined
-        ? Effect.die(`Instance ${details.name} is none of the threads. This is a bug.`)
+        ? Effect.die(`Instance ${details.name} has no thread. This is a bug.`)
         : Effect.succeed(instance)
     })
   }

@@ -3,8 +3,8 @@
  * ModelProcess.ts has the meaning of the frames.
  *
  *   control   descriptor 3 of the process: start, stop, readiness, calls of other models, log
- *   data      a Unix socket for each instance, in a folder that only this user can open, and that is removed once all are
- *             connected
+ *   data      a Unix socket for each instance, in a folder that only this user can open, and that is removed once both
+ *             ends of each are connected
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync, rmdirSync, unlinkSync } from "node:fs"

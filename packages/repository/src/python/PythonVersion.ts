@@ -1,4 +1,7 @@
-/** A version of a model whose file is a `model.py` for Triton's Python backend: a process for each instance, or for all. */
+/**
+ * A version of a model whose file is a `model.py` for Triton's Python backend: a process for each instance, or one for
+ * all.
+ */
 import { Effect, type Layer, type Scope } from "effect"
 import { CallCycleDetector } from "@nereid/core/internal/request/CallCycleDetector"
 import { type Instance, wrapInstance } from "@nereid/core/internal/instance/Instance"
