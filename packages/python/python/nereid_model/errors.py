@@ -87,16 +87,55 @@ def expect(name: str, value: Any, *kinds: type) -> Any:
     raise TypeError(f"{name} must be {expected}, not {type(value).__name__}")
 
 
-def expect_int(name: str, value: Any) -> int:
-    """Returns `value` as an int, or raises TypeError unless it is an integer, of NumPy or of Python."""
+def expect_text(name: str, value: Any) -> str:
+    """Returns `value`, or raises TypeError unless it is a str, and ValueError if UTF-8 cannot express it."""
+    text: str = expect(name, value, str)
+    fault = text_fault(text)
+    if fault is not None:
+        raise ValueError(f"{name} must be text that UTF-8 can express; {fault}")
+    return text
+
+
+def text_fault(text: str) -> Optional[str]:
+    """What UTF-8 cannot express of a text, or None."""
+    if text.isascii():
+        return None
     try:
-        return operator.index(value)
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        return surrogate_fault(error)
+    return None
+
+
+def surrogate_fault(error: UnicodeEncodeError) -> str:
+    """Text that names the lone surrogate at which encoding failed."""
+    return f"character {error.start} is the lone surrogate {ascii(error.object[error.start])}"
+
+
+def expect_int(name: str, value: Any, least: Optional[int] = None, most: Optional[int] = None) -> int:
+    """Returns `value` as an int, or raises TypeError unless it is an integer, of NumPy or of Python, in this range."""
+    try:
+        number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be int, not {type(value).__name__}") from None
+    if (least is not None and number < least) or (most is not None and number > most):
+        raise TypeError(f"{name} must be an int from {least} to {most}, not {describe_int(number)}")
+    return number
+
+
+def describe_int(number: int) -> str:
+    """The number, or only its length if it is long: Python refuses to print some."""
+    return str(number) if number.bit_length() <= 128 else f"one of {number.bit_length()} bits"
+
+
+def escaped(text: str) -> str:
+    """The text, with lone surrogates as escape sequences: file names of other encodings have them."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def cut(text: str) -> str:
-    """Text of an error, cut to a length that fits into a frame."""
+    """Text of an error that fits into a frame: cut to a length, and with lone surrogates escaped."""
+    text = escaped(text)
     if len(text) <= _TEXT_LIMIT:
         return text
     return f"{text[:_TEXT_LIMIT]}… (cut at {_TEXT_LIMIT} of {len(text)} characters)"
@@ -113,12 +152,12 @@ def describe_exception(error: BaseException) -> str:
     if not frames:
         return text
     lines = "".join(f"  {frame.filename}({frame.lineno}): {frame.name}\n" for frame in reversed(frames))
-    return f"{text}\n\nAt:\n{lines}"
+    return f"{text}\n\nAt:\n{escaped(lines)}"
 
 
 def describe_failure(error: BaseException) -> str:
     """Text of what an execute raised: with frames, except for wrong returns, which have none of interest."""
-    return str(error) if isinstance(error, WrongReturn) else describe_exception(error)
+    return cut(str(error)) if isinstance(error, WrongReturn) else describe_exception(error)
 
 
 def user_frames(trace: Optional[TracebackType]) -> list[traceback.FrameSummary]:

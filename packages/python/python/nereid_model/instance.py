@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import signal
 import socket
 import sys
@@ -85,7 +86,15 @@ class Loading:
                 f"auto_complete_config function in model '{self._start.args.get('model_name', '')}' must return a "
                 "valid pb.ModelConfig object."
             )
-        return {"config": completed.as_dict()}
+        config = completed.as_dict()
+        try:
+            json.dumps(config, ensure_ascii=False, allow_nan=False).encode("utf-8")
+        except (TypeError, ValueError, RecursionError) as error:
+            raise TritonModelException(
+                f"auto_complete_config function in model '{self._start.args.get('model_name', '')}' returned a "
+                f"configuration that JSON cannot express: {error}"
+            ) from None
+        return {"config": config}
 
     def load(self, sockets: Sequence[socket.socket], threads: Sequence[ThreadExecutor]) -> list[Instance]:
         """Imports the model and makes its instances: the first one in this thread, each further one in its own."""

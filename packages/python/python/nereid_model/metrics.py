@@ -9,7 +9,7 @@ import weakref
 from typing import Any, Optional, Sequence
 
 from .counter import Counter
-from .errors import TritonModelException, expect
+from .errors import TritonModelException, expect, expect_text
 from .host import Host, current_host
 
 _FAMILY_DELETED = (
@@ -88,8 +88,8 @@ class MetricFamily:
     HISTOGRAM = MetricKind.HISTOGRAM
 
     def __init__(self, name: str, description: str, kind: MetricKind) -> None:
-        expect("name", name, str)
-        expect("description", description, str)
+        expect_text("name", name)
+        expect_text("description", description)
         self._kind = expect("kind", kind, MetricKind)
         self._host = current_host()
         self._number = _next_number()
@@ -145,7 +145,10 @@ def _drop(host: Host, header: dict[str, Any]) -> None:
 def _wire_number(value: Any) -> Any:
     if isinstance(value, bool) or not hasattr(value, "__float__"):
         raise TypeError(f"a metric's value must be a number, not {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise TypeError("a metric's value must fit into a double") from None
     if math.isfinite(number):
         return number
     return "NaN" if math.isnan(number) else ("Infinity" if number > 0 else "-Infinity")
@@ -156,8 +159,8 @@ def _check_labels(labels: Optional[dict[str, str]]) -> dict[str, str]:
         return {}
     expect("labels", labels, dict)
     for key, value in labels.items():
-        expect("a label's name", key, str)
-        expect("a label's value", value, str)
+        expect_text("a label's name", key)
+        expect_text("a label's value", value)
     return labels
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from .errors import TritonModelException, expect
+from .errors import TritonModelException, expect, expect_text
 from .frames import ALIGNMENT, PADDING
 from .host import Phase, current_host
 
@@ -13,8 +13,8 @@ _FILE_PREFIX = "file:"
 
 def load_model(model_name: str, config: str = "", files: Optional[dict[str, bytes]] = None) -> None:
     """Loads a model, with another configuration or other files if given; waits until it is ready."""
-    expect("model_name", model_name, str)
-    expect("config", config, str)
+    expect_text("model_name", model_name)
+    expect_text("config", config)
     header: dict[str, Any] = {"do": "load", "model": model_name}
     if config:
         header["config"] = config
@@ -22,7 +22,7 @@ def load_model(model_name: str, config: str = "", files: Optional[dict[str, byte
     pieces: list[bytes] = []
     length = 0
     for path, content in expect("files", files or {}, dict).items():
-        expect("a file's path", path, str)
+        expect_text("a file's path", path)
         expect("a file's content", content, bytes)
         name = path[len(_FILE_PREFIX) :] if path.startswith(_FILE_PREFIX) else path
         entries.append({"path": name, "b": len(content)})
@@ -37,7 +37,7 @@ def load_model(model_name: str, config: str = "", files: Optional[dict[str, byte
 
 def unload_model(model_name: str, unload_dependents: bool = False) -> None:
     """Starts to unload a model; returns before it is unloaded."""
-    expect("model_name", model_name, str)
+    expect_text("model_name", model_name)
     expect("unload_dependents", unload_dependents, bool)
     header = {"do": "unload", "model": model_name, "dependents": unload_dependents}
     _ask(header, "Failed to unload model: ")
@@ -45,8 +45,8 @@ def unload_model(model_name: str, unload_dependents: bool = False) -> None:
 
 def is_model_ready(model_name: str, model_version: str = "") -> bool:
     """Whether a model, or one version of it, can take requests; raises for an unknown model."""
-    expect("model_name", model_name, str)
-    expect("model_version", model_version, str)
+    expect_text("model_name", model_name)
+    expect_text("model_version", model_version)
     header = {"do": "ready", "model": model_name, "version": model_version}
     return bool(_ask(header, "Failed to check model readiness: "))
 

@@ -12,7 +12,7 @@ import sys
 import types
 from typing import Any
 
-from .errors import TritonModelException, describe_exception
+from .errors import TritonModelException, cut, describe_exception
 from .start import Start
 
 PACKAGE_DIRECTORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -82,7 +82,7 @@ def describe_load_error(error: BaseException) -> dict[str, Any]:
     """Fields of STARTED for an exception: its text, and for a missing package its name and how to install it."""
     fields: dict[str, Any] = {"e": describe_exception(error)}
     if isinstance(error, TritonModelException):
-        fields["e"] = str(error)
+        fields["e"] = cut(str(error))
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     if missing:
         package = missing.partition(".")[0]

@@ -14,7 +14,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, TypeVar
 
 from .control import end_with_protocol_error, read_control
-from .errors import describe_exception
+from .errors import describe_exception, escaped
 from .frames import Frame, FrameSocket, Kind, ProtocolError
 from .limits import limit_memory, set_death_signal
 from .start import Start, parse_start
@@ -161,7 +161,7 @@ class ModelProcess:
             _ask_all(self._instances, answer)
 
     def _on_dump_stacks(self, frame: Frame) -> None:
-        self._control.send(Kind.STACKS, {"n": frame.header["n"], "text": dump_stacks()})
+        self._control.send(Kind.STACKS, {"n": frame.header["n"], "text": escaped(dump_stacks())})
 
 
 def _ask_all(instances: list[Instance], on_result: Callable[[Optional[str]], None]) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any, Awaitable, Iterable, Optional, Union
 
 from .calls import ResponseIterator, async_infer, infer
-from .errors import TritonModelException, expect, expect_int
+from .errors import TritonModelException, expect, expect_int, expect_text
 from .flags import REQUEST_RELEASE_ALL, REQUEST_RELEASE_RESCHEDULE
 from .memory import PreferredMemory
 from .parameters import encode_parameters
@@ -16,6 +16,8 @@ from .tensor import Tensor
 from .trace import InferenceTrace
 
 _REQUIRED: Any = object()
+# Unsigned integers of the protocol, and its versions.
+_MOST_32, _MOST_64, _MOST_VERSION = (1 << 32) - 1, (1 << 64) - 1, (1 << 63) - 1
 _ANY_MEMORY = PreferredMemory()
 _NO_TRACE = InferenceTrace()
 
@@ -54,13 +56,16 @@ class InferenceRequest:
                 raise TypeError(f"{name} must be a list" + ("" if value is _REQUIRED else f", not {type(value)}"))
         if model_name is _REQUIRED:
             raise TypeError("model_name must be str")
-        self._id = expect("request_id", request_id, str)
+        self._id = expect_text("request_id", request_id)
         if isinstance(correlation_id, bool) or not isinstance(correlation_id, (int, str)):
             if correlation_id is None:
                 raise TypeError("correlation_id must be int or str, not NoneType")
             raise TritonModelException("Correlation ID must be integer or string")
-        self._correlation = correlation_id
-        self._model = expect("model_name", model_name, str)
+        if isinstance(correlation_id, str):
+            self._correlation = expect_text("correlation_id", correlation_id)
+        else:
+            self._correlation = expect_int("correlation_id", correlation_id, 0, _MOST_64)
+        self._model = expect_text("model_name", model_name)
         tensors = list(inputs)
         for tensor in tensors:
             if tensor is None:
@@ -72,10 +77,10 @@ class InferenceRequest:
         self._inputs = tensors
         self._requested = list(requested_output_names)
         for name in self._requested:
-            expect("requested_output_names", name, str)
-        self._version = expect_int("model_version", model_version)
-        self._flags = expect_int("flags", flags)
-        self._timeout = expect_int("timeout", timeout)
+            expect_text("requested_output_names", name)
+        self._version = expect_int("model_version", model_version, -1, _MOST_VERSION)
+        self._flags = expect_int("flags", flags, 0, _MOST_32)
+        self._timeout = expect_int("timeout", timeout, 0, _MOST_64)
         expect("preferred_memory", preferred_memory, PreferredMemory)
         self._trace = expect("trace", trace, InferenceTrace)
         self._parameters = encode_parameters(parameters)
@@ -114,7 +119,7 @@ class InferenceRequest:
         return self._flags
 
     def set_flags(self, flags: int) -> None:
-        self._flags = expect_int("flags", flags)
+        self._flags = expect_int("flags", flags, 0, _MOST_32)
 
     def timeout(self) -> int:
         """Timeout in microseconds; 0 for none."""

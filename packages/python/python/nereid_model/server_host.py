@@ -8,7 +8,7 @@ from collections import deque
 from typing import Any, Callable, Optional, Sequence
 
 from .counter import Counter
-from .errors import ErrorCode, TritonModelException, cut
+from .errors import ErrorCode, TritonModelException, cut, escaped
 from .frames import Frame, FrameSocket, Header, Kind, encode
 from .host import Host, OnReply
 from .tensor import Tensor, TensorWriter, read_tensors
@@ -48,7 +48,7 @@ class ServerHost(Host):
         self._waiting: deque[_Call] = deque()
 
     def log(self, level: int, text: str, file: str, line: int) -> None:
-        self.control.send(Kind.LOG, {"l": [[level, cut(text), file, line]]})
+        self.control.send(Kind.LOG, {"l": [[level, cut(text), escaped(file), line]]})
 
     def control_model(self, header: dict[str, Any], pieces: Sequence[Any] = (), body_bytes: int = 0) -> Any:
         return self._ask(Kind.CONTROL_MODEL, header, pieces, body_bytes)

@@ -14,7 +14,7 @@ import numpy as np
 from .byte_strings import decode_byte_strings, encode_byte_strings
 from .datatypes import STORAGE, DataType, datatype_of
 from .dlpack import export_capsule, import_tensor
-from .errors import TritonModelException, expect
+from .errors import TritonModelException, expect, expect_text, surrogate_fault
 from .frames import ALIGNMENT, PADDING, ProtocolError, encode
 from .mapped import Place, Target
 
@@ -40,6 +40,8 @@ class Tensor:
         if type(name) is not str or type(array) is not np.ndarray:
             expect("name", name, str)
             expect("array", array, np.ndarray)
+        if not name.isascii():
+            expect_text("name", name)
         if not name:
             raise TritonModelException("Tensor name cannot be an empty string.")
         dtype = array.dtype
@@ -110,7 +112,7 @@ class Tensor:
     @staticmethod
     def from_dlpack(name: str, tensor: Any) -> Tensor:
         """Tensor over the memory of a DLPack capsule, or of an object with `__dlpack__` and `__dlpack_device__`."""
-        expect("name", name, str)
+        expect_text("name", name)
         if not name:
             raise TritonModelException("Tensor name cannot be an empty string.")
         datatype, array = import_tensor(tensor)
@@ -134,7 +136,12 @@ class Tensor:
         if self._encoded is not None:
             return self._encoded
         assert self._array is not None
-        return encode_byte_strings(self._array)
+        try:
+            return encode_byte_strings(self._array)
+        except UnicodeEncodeError as error:
+            raise TritonModelException(
+                f"Tensor '{self._name}' must have texts that UTF-8 can express; in an element, {surrogate_fault(error)}."
+            ) from None
 
 
 _new = Tensor.__new__
