@@ -15,6 +15,7 @@ import { Effect, Layer, Result, type Scope } from "effect"
 import { TensorBufferWriter, unpack } from "./TensorBuffer.ts"
 import type { FromThread, OutcomeMessage, RequestMessage, ResponseMessage, ToThread } from "./ThreadProtocol.ts"
 import * as MonotonicTime from "@nereid/core/internal/request/MonotonicTime"
+import { noState } from "@nereid/core/internal/request/SequencePosition"
 
 /** Builds the model. Dies if the module does not export its layer. */
 export const load = Effect.fn("HostedModel.load")(function* (
@@ -97,7 +98,8 @@ export class HostedModel {
   ): Request {
     const deadline = remaining === undefined ? undefined : MonotonicTime.millis() + remaining
     const tensors = inputs.map((tensor) => tensor && unpack(buffer, tensor))
-    const position = sequence && { ...sequence, state: stateless }
+    // The state of a sequence is among the inputs and outputs: the main thread keeps it.
+    const position = sequence && { ...sequence, state: noState() }
     const decoded = { ...request, inputs: tensors, deadline, ...(position && { sequence: position }) }
     return this.#model.calls.decoupled ? { ...decoded, emit: this.#emit(batch, running) } : decoded
   }
@@ -156,12 +158,3 @@ const packed = (
   parameters,
   isRescheduled,
 })
-
-/** The state of a sequence is among the inputs and outputs: the main thread keeps it. */
-const stateless: NonNullable<Request["sequence"]>["state"] = {
-  tensors: undefined,
-  shapeKey: undefined,
-  keep: () => true,
-  value: undefined,
-  onEnd: undefined,
-}

@@ -23,6 +23,11 @@ export interface Batch {
    * so callers may keep all outputs.
    */
   readonly copiedFrom?: number
+  /**
+   * Tensors of all rows, behind the inputs of the requests: for an instance that `takesJoined`. It returns the outputs
+   * from `copiedFrom` on as `joined` of its result, and those before in the outcomes. Absent for an unjoined batch.
+   */
+  readonly joined?: ReadonlyArray<TypedTensor>
   /** Parent span for the code that executes the batch; absent if none of its requests is traced. */
   readonly span?: Tracer.Span
 }
@@ -55,11 +60,11 @@ export const withOwnInputs = (batch: Batch): Batch => ({
 export const totalRows = ({ rows, padding }: Batch): number => padding?.rows ?? rows
 
 /** One tensor per input with all rows along axis 0: the request's own for a single one that fits, else copied once. */
-export const inputs = ({ requests, padding }: Batch): ReadonlyArray<TypedTensor | undefined> => {
+export const inputs = ({ requests, padding, joined }: Batch): ReadonlyArray<TypedTensor | undefined> => {
   const [first] = requests
   if (first === undefined) return []
-  if (requests.length === 1 && padding === undefined) return first.inputs
-  return first.inputs.map((tensor, index) => {
+  if (requests.length === 1 && padding === undefined) return joined ? first.inputs.concat(joined) : first.inputs
+  const all = first.inputs.map((tensor, index) => {
     if (tensor === undefined) return undefined
     const all: Array<TypedTensor> = []
     for (const { inputs } of requests) {
@@ -69,6 +74,7 @@ export const inputs = ({ requests, padding }: Batch): ReadonlyArray<TypedTensor 
     const parts = padding === undefined ? all : Padding.fill(padding, index, all)
     return isFilled(parts) ? concat(parts) : undefined
   })
+  return joined === undefined ? all : all.concat(joined)
 }
 
 const isFilled = (tensors: Array<TypedTensor>): tensors is [TypedTensor, ...Array<TypedTensor>] => tensors.length > 0

@@ -142,10 +142,13 @@ export const executor = <I extends Fields, O extends Fields, P extends Declared>
           const field = signature.outputs[uncut.position]?.name ?? ""
           return Result.fail(Handler.wrongOutput(name, { field, message: uncut.message }))
         }
-        const outcomes = Batch.split(requests, outputTensors).map(({ outputs }, index) =>
+        const { joined, copiedFrom } = requests
+        const own = joined === undefined ? outputTensors : outputTensors.slice(0, copiedFrom)
+        const outcomes = Batch.split(requests, own).map(({ outputs }, index) =>
           Result.succeed({ outputs, parameters: scope.responseParameters(index) }),
         )
-        return Result.succeed(Handler.executionResult(outcomes))
+        const result = Handler.executionResult(outcomes)
+        return Result.succeed(joined === undefined ? result : { ...result, joined: outputTensors.slice(copiedFrom) })
       },
     })
 }

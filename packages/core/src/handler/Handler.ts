@@ -82,11 +82,14 @@ export const instances = <
   {
     concurrency = 1,
     hasSequences = false,
+    takesJoined = false,
     ...more
   }: {
     readonly concurrency?: number
     /** Whether the handler gets the states of sequences. Default false. */
     readonly hasSequences?: boolean
+    /** As in Instance. */
+    readonly takesJoined?: boolean
   } & Pick<Provide.InstancesOptions<EMake, RMake>, "decoupled" | "granularity" | "isStepwise" | "sequencing"> = {},
 ): Layer.Layer<Self, EMake | Failure<Options>, Needs<RMake, R, Options>> => {
   const { name, version, responseParameters, state } = model.definition
@@ -114,6 +117,7 @@ export const instances = <
         cycles,
         interruptsRequests: true,
         interruptTimeout: defaultInterruptTimeout,
+        takesJoined,
         status: () => "available",
         onStatusChange: () => {},
         // The services of handling are those of the layer and of the instance, as its type has it.

@@ -101,8 +101,9 @@ export class JoinedScope<I extends Fields, P extends Declared> implements Joined
 
   #extents(dim: string): ReadonlyArray<number> {
     const extents: Array<number> = []
-    for (const { inputs, rows } of this.#batch.requests) {
-      const extent = this.#extent(dim, inputs)
+    const { requests, joined = [] } = this.#batch
+    for (const { inputs, rows } of requests) {
+      const extent = this.#extent(dim, inputs.concat(joined))
       for (let row = 0; row < rows; row++) extents.push(extent)
     }
     const last = extents.at(-1) ?? 0

@@ -132,7 +132,7 @@ export function sequenceBatch<
     options,
     (handler, context: Context.Context<R>, environment) =>
       states.committing(execute<E, R>(handling(handler), context, environment)),
-    { hasSequences: true },
+    { hasSequences: true, takesJoined: true },
   )
 }
 

@@ -11,7 +11,7 @@ import type { Fields } from "../model/Field.ts"
 import type { DeclaredState } from "../model/SequenceOptions.ts"
 import type { Instance } from "../instance/Instance.ts"
 import type { Request } from "../request/Request.ts"
-import type { SequencePosition } from "../request/SequencePosition.ts"
+import { noState, type SequencePosition } from "../request/SequencePosition.ts"
 import * as SequenceInstance from "../sequence/SequenceInstance.ts"
 import type { HandledPosition, HandledSequence } from "./HandledSequence.ts"
 import type { HandledRequest } from "./RequestContext.ts"
@@ -158,7 +158,7 @@ export const positionOf = <P extends Declared>(request: HandledRequest<P>): Sequ
     isStart: true,
     isEnd: true,
     isReady: true,
-    state: { tensors: undefined, shapeKey: undefined, keep: () => true, value: undefined, onEnd: undefined },
+    state: noState(),
   }
 
 export const handledPosition = ({ id, isStart, isEnd }: SequencePosition): HandledPosition => ({ id, isStart, isEnd })

@@ -10,6 +10,7 @@ import type { Permit } from "../limiter/Permit.ts"
 import type { GroupLimits } from "../limiter/Resource.ts"
 import type { Response } from "../request/Request.ts"
 import type { LentMemory } from "../tensor/LentMemory.ts"
+import type { TypedTensor } from "../tensor/TypedTensor.ts"
 
 export interface ExecutionResult {
   /** One outcome per request of the batch, in its order: requests of one batch fail alone. */
@@ -22,6 +23,8 @@ export interface ExecutionResult {
   readonly outputDuration: number
   /** Memory of the outputs from `copiedFrom` of the batch on, until it is reclaimed. Default: until `settle` returns. */
   readonly lent?: LentMemory
+  /** Outputs of all rows from `copiedFrom` of the batch on. Set if the batch is `joined`. */
+  readonly joined?: ReadonlyArray<TypedTensor>
 }
 
 /** `restarting` after a crash, `failed` for good once it has given up. */
@@ -64,6 +67,8 @@ export interface Instance {
    * still runs. Default: until the batch ends.
    */
   readonly interruptTimeout?: number
+  /** Whether a batch may be `joined`. Default false. */
+  readonly takesJoined?: boolean
   readonly status: () => InstanceStatus
   /** Set by the scheduler: the instance calls it whenever its status has changed. */
   onStatusChange: () => void

@@ -23,17 +23,32 @@ export interface SequenceState {
   readonly tensors: ReadonlyArray<TypedTensor> | undefined
   /** Equal for states whose tensors have the same shapes, apart from the first extent. Undefined without tensors. */
   readonly shapeKey: string | undefined
+  /** The state tensors for a reader that may hold them: their memory does not change. */
+  readonly handOut: () => ReadonlyArray<TypedTensor> | undefined
   /**
    * Keeps copies of these tensors. False if they exceed a limit: the sequence is over then. `overwrites`: whether the
    * copies may take the memory of the tensors so far, which nothing else may hold then. `lent`: the memory of these
    * tensors, which are copied once it is reclaimed.
    */
   readonly keep: (tensors: ReadonlyArray<TypedTensor>, overwrites: boolean, lent?: LentMemory) => boolean
+  /** Keeps a copy of one row of these tensors, none of which has elements of BYTES. Returns the same as `keep`. */
+  readonly keepRow: (tensors: ReadonlyArray<TypedTensor>, row: number, rows: number) => boolean
   /** State of a handler; undefined before it has set one. */
   value: unknown
   /** Called once, at the end of the sequence. */
   onEnd: ((reason: SequenceEnd) => void) | undefined
 }
+
+/** The state of a request outside of any sequence, which nothing keeps. */
+export const noState = (): SequenceState => ({
+  tensors: undefined,
+  shapeKey: undefined,
+  handOut: () => undefined,
+  keep: () => true,
+  keepRow: () => true,
+  value: undefined,
+  onEnd: undefined,
+})
 
 export interface SequencePosition {
   readonly id: SequenceId

@@ -1,3 +1,4 @@
+import { noState } from "../request/SequencePosition.ts"
 import { expect, it } from "vitest"
 import { noParameters, type Request } from "../request/Request.ts"
 import type { SequenceId, SequencePosition } from "../request/SequencePosition.ts"
@@ -18,7 +19,7 @@ const request = (id: SequenceId, state?: ReadonlyArray<TypedTensor>): Request =>
     isStart: true,
     isEnd: true,
     isReady: true,
-    state: { tensors: state, shapeKey: "key", keep: () => true, value: "secret", onEnd: () => {} },
+    state: { ...noState(), tensors: state, shapeKey: "key", value: "secret", onEnd: () => {} },
   },
 })
 

@@ -1,6 +1,6 @@
 /** The request of a row that fills a gap of a batch: zeros in the shapes of another request, and no flag set. */
 import { noParameters, type Request } from "../request/Request.ts"
-import type { SequenceState } from "../request/SequencePosition.ts"
+import { noState, type SequenceState } from "../request/SequencePosition.ts"
 import * as StateTensors from "./StateTensors.ts"
 
 export const make = (like: Request): Request => ({
@@ -20,9 +20,6 @@ export const make = (like: Request): Request => ({
 
 /** State that no request has: what the row leaves is dropped. */
 const stateLike = (state: SequenceState | undefined): SequenceState => ({
+  ...noState(),
   tensors: state?.tensors?.map(StateTensors.zerosLike),
-  shapeKey: undefined,
-  keep: () => true,
-  value: undefined,
-  onEnd: undefined,
 })

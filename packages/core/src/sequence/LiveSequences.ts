@@ -30,6 +30,8 @@ export class LiveSequences {
   /** Sequences that wait for a slot, in their order. */
   readonly backlog = new Backlog()
   readonly lanes: Lanes
+  /** The one that was found last, while it takes further requests. */
+  #found: SequenceRun | undefined
   readonly #idle: IdleSequences
   readonly #counter = new SequenceCounter()
   /** Set once no further sequence is taken; called when the last one is over. */
@@ -79,7 +81,10 @@ export class LiveSequences {
 
   /** The sequence that takes further requests of this id. */
   get(id: SequenceId): SequenceRun | undefined {
-    return this.#runs.get(id)
+    // Twice for each request, with the same id. The table takes a while to find a bigint.
+    const found = this.#found
+    if (found?.id === id) return found
+    return (this.#found = this.#runs.get(id))
   }
 
   /**
@@ -150,6 +155,7 @@ export class LiveSequences {
       run.end = end
     }
     if (this.#runs.get(run.id) === run) this.#runs.delete(run.id)
+    this.#found = undefined
   }
 
   /** Ends a sequence: now, or after the requests that it still has. */

@@ -7,15 +7,17 @@
  *                                                  └──────── sequence ◄────────┘
  */
 import { Exit, Result } from "effect"
+import type { Batch } from "../batch/Batch.ts"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
 import { type ExecutionResult, type Instance, wrapInstance } from "../instance/Instance.ts"
 import type { Sequencing } from "../model/Sequencing.ts"
 import type { Request, Response } from "../request/Request.ts"
-import type { SequencePosition, SequenceState } from "../request/SequencePosition.ts"
+import { noState, type SequencePosition, type SequenceState } from "../request/SequencePosition.ts"
 import type { LentMemory } from "../tensor/LentMemory.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 import * as ControlTensors from "./ControlTensors.ts"
+import * as JoinedStates from "./JoinedStates.ts"
 import * as StateTensors from "./StateTensors.ts"
 
 /** Whether the model has tensors that its callers do not see. */
@@ -71,7 +73,8 @@ export const make = (
   // Hot path. Arrays of a known length: one that grows by `push` begins with 17 places.
   const withSequence = (request: Request): Request => {
     const { sequence = unknownPosition } = request
-    const state = sequence.state.tensors ?? initial()
+    const { state: memory } = sequence
+    const state = (keepsInputs ? memory.handOut() : memory.tensors) ?? initial()
     const { inputs } = request
     return {
       ...request,
@@ -103,7 +106,7 @@ export const make = (
     const tensors = stateOf(response, state)
     return state.keep(tensors, !keepsInputs, lent)
       ? Result.succeed(own)
-      : Result.fail(tooLarge(model, tensors, sequencing))
+      : Result.fail(tooLarge(model, tensors, 1, sequencing))
   }
   const settledAll = (
     requests: ReadonlyArray<Request>,
@@ -116,13 +119,24 @@ export const make = (
     }
     return all
   }
-  return wrapInstance(instance, (batch, settle) =>
-    instance.execute({ ...batch, requests: batch.requests.map(withSequence), copiedFrom }, (exit) => {
+  const joins = instance.takesJoined === true && controls.length === 0 && isHidden && batches
+  const joinedOf = ({ requests, padding }: Batch) =>
+    joins && requests.length > 1 && padding === undefined ? JoinedStates.gather(requests, initial) : undefined
+  return wrapInstance(instance, (batch, settle) => {
+    const joined = joinedOf(batch)
+    const { requests } = batch
+    const inner = joined ? { ...batch, joined } : { ...batch, requests: requests.map(withSequence) }
+    return instance.execute({ ...inner, copiedFrom }, (exit) => {
       if (Exit.isFailure(exit)) return settle(exit)
       const { value } = exit
-      settle(Exit.succeed({ ...value, outcomes: settledAll(batch.requests, value) }))
-    }),
-  )
+      const { outcomes, joined: states } = value
+      const kept =
+        states === undefined
+          ? settledAll(requests, value)
+          : JoinedStates.scatter(requests, outcomes, states, () => tooLarge(model, states, requests.length, sequencing))
+      settle(Exit.succeed({ ...value, outcomes: kept }))
+    })
+  })
 }
 
 const isTensor = (tensor: TypedTensor | undefined): tensor is TypedTensor => tensor !== undefined
@@ -133,12 +147,18 @@ const unknownPosition: SequencePosition = {
   isStart: false,
   isEnd: false,
   isReady: true,
-  state: { tensors: undefined, shapeKey: undefined, keep: () => true, value: undefined, onEnd: undefined },
+  state: noState(),
 }
 
-const tooLarge = (model: string, tensors: ReadonlyArray<TypedTensor>, { maxStateBytes }: Sequencing) => {
+/** The error for a state of these tensors, of which it is one of so many rows. */
+const tooLarge = (
+  model: string,
+  tensors: ReadonlyArray<TypedTensor>,
+  rows: number,
+  { maxStateBytes }: Sequencing,
+): ExecutionFailed => {
   let bytes = 0
-  for (const tensor of tensors) bytes += tensor.bytes.length
+  for (const tensor of tensors) bytes += tensor.bytes.length / rows
   const limit =
     bytes > maxStateBytes ? `the limit of ${maxStateBytes} bytes` : "the limit for all sequences of the model"
   return new ExecutionFailed({

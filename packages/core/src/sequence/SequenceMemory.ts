@@ -42,6 +42,8 @@ export class SequenceMemory implements SequenceState, Borrower {
   /** Tensors whose memory takes the lent ones. */
   #spare: ReadonlyArray<TypedTensor> | undefined
   #bytes = 0
+  /** Whether another reader may hold the tensors, whose memory must not change then. */
+  #isHeld = false
   #end: SequenceEnd | undefined
   /** Made with the tensors, while they are in the cache of the processor. */
   shapeKey: string | undefined = undefined
@@ -59,6 +61,11 @@ export class SequenceMemory implements SequenceState, Borrower {
   /** The same tensors, in memory that is only replaced by another request of the sequence. */
   get ownTensors(): ReadonlyArray<TypedTensor> | undefined {
     if (this.#lender !== undefined) this.giveBack(this.#lender)
+    return this.handOut()
+  }
+
+  readonly handOut = (): ReadonlyArray<TypedTensor> | undefined => {
+    this.#isHeld = true
     return this.#tensors
   }
 
@@ -89,10 +96,32 @@ export class SequenceMemory implements SequenceState, Borrower {
     this.#bytes = bytes
     this.shapeKey = this.#budget.shapes.of(tensors)
     if (this.#lender === undefined) this.#spare = overwrites ? this.#tensors : undefined
+    this.#isHeld = false
     this.#tensors = tensors
     this.#lender = lent
     if (lent === undefined) this.#copy()
     else lent.lend(this)
+    return true
+  }
+
+  readonly keepRow = (tensors: ReadonlyArray<TypedTensor>, row: number, rows: number): boolean => {
+    if (this.#end !== undefined) return this.#end !== "tooLarge"
+    let bytes = 0
+    for (const tensor of tensors) bytes += tensor.bytes.length / rows
+    if (!this.#budget.replace(this.#bytes, bytes)) {
+      this.end("tooLarge")
+      return false
+    }
+    this.#bytes = bytes
+    const shapeKey = this.#budget.shapes.of(tensors)
+    const isOwn = this.#tensors !== undefined && this.#lender === undefined && !this.#isHeld
+    if (isOwn && this.shapeKey === shapeKey) overwriteRow(this.#tensors, tensors, row)
+    else {
+      this.#tensors = tensors.map((tensor) => copyRow(tensor, row, rows))
+      this.#lender = this.#spare = undefined
+      this.#isHeld = false
+    }
+    this.shapeKey = shapeKey
     return true
   }
 
@@ -119,6 +148,31 @@ export class SequenceMemory implements SequenceState, Borrower {
     this.shapeKey = undefined
     this.onEnd?.(reason)
   }
+}
+
+/** Puts one row of each tensor into the memory of `own`, which has the same shapes but for the first extent. */
+const overwriteRow = (
+  own: ReadonlyArray<TypedTensor> | undefined,
+  tensors: ReadonlyArray<TypedTensor>,
+  row: number,
+): void => {
+  if (own === undefined) return
+  for (let index = 0; index < own.length; index++) {
+    const to = own[index]?.bytes
+    const from = tensors[index]?.bytes
+    if (to === undefined || from === undefined) continue
+    const offset = row * to.length
+    if (to.length > shortest) to.set(from.subarray(offset, offset + to.length))
+    else for (let at = 0; at < to.length; at++) to[at] = from[offset + at] ?? 0
+  }
+}
+
+/** Bytes up to which a loop copies faster than a call. */
+const shortest = 64
+
+const copyRow = ({ datatype, shape, bytes }: TypedTensor, row: number, rows: number): TypedTensor => {
+  const length = bytes.length / rows
+  return new TypedTensor(datatype, [1, ...shape.slice(1)], bytes.slice(row * length, (row + 1) * length))
 }
 
 /** A copy, in the memory of `before` if that has the same size: new memory costs time and garbage collections. */

@@ -166,6 +166,7 @@ export const concat = <D extends DataType.DataType>(tensors: readonly [TypedTens
 
 /** Whether two shapes agree in everything but axis 0. */
 export const sameRow = (one: Shape, other: Shape): boolean => {
+  if (one === other) return true
   if (one.length !== other.length) return false
   for (let axis = 1; axis < one.length; axis++) if (one[axis] !== other[axis]) return false
   return true
