@@ -17,6 +17,7 @@ from .config import ModelConfig
 from .errors import TritonModelException
 from .fork_relay import ForkRelay
 from .frames import Frame, FrameSocket, Kind
+from .global_lock import has_global_lock
 from .host import Phase, set_current_host
 from .mapped import can_map
 from .model_file import extend_path, import_api, import_model, model_class
@@ -177,12 +178,6 @@ _LOCKED = (
     "An import of the model has enabled the global interpreter lock (GIL) of {}, so its threads would wait for each "
     "other. The RuntimeWarning in the log names the module. The environment variable PYTHON_GIL=0 keeps the lock off."
 )
-
-
-def has_global_lock() -> bool:
-    """Whether only one thread at a time executes Python code."""
-    is_enabled = getattr(sys, "_is_gil_enabled", None)
-    return is_enabled is None or is_enabled()
 
 
 def style_of(function: Optional[Callable[..., Any]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import traceback
 from concurrent.futures import Future, wait
@@ -13,6 +14,7 @@ from .errors import ErrorCode, RequestError, WrongReturn, cut, describe_failure
 from .event_loop import EventLoop
 from .flags import REQUEST_RELEASE_RESCHEDULE
 from .frames import EXECUTE, RETURNED, Frame, FrameSocket, Kind, ProtocolError, encode
+from .global_lock import has_global_lock
 from .host import Host
 from .logger import LogLevel
 from .mapped import Target, read_targets
@@ -233,6 +235,13 @@ class TritonExecutor:
             serving.log_exception(error, self._start.file)
             # The traceback holds the requests; without it their senders end them now.
             error.__traceback__ = None
+            if not has_global_lock():
+                # Free-threaded Python may keep the frames of the coroutine until a collection.
+                serving.cleanup.add(_collect)
+
+
+def _collect() -> None:
+    gc.collect()
 
 
 # Outcome of a request whose sender goes on.
