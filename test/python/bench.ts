@@ -1,7 +1,7 @@
 /**
- * Measures models in Python against the same bytes through a bare socket to another Python process:
- * `node test/python/bench.ts`. Calls of both alternate, so other load of the machine meets both. Only the ratios of one
- * run count.
+ * Measures models in Python against the same bytes through a bare socket to another Python process, and against the
+ * floor, a program that only does what every call of a process needs: `node test/python/bench.ts`. Calls alternate, so
+ * other load of the machine meets all. Only the ratios of one run count.
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -49,29 +49,46 @@ const callOf =
       })
     })
 
-/** A round trip of this many bytes over a bare socket. */
-const echo = async (executable: string, length: number) => {
+/** A process that runs this file of the folder, and a socket to it, which gives `receive` the length of each read. */
+const open = async (
+  executable: string,
+  script: string,
+  more: ReadonlyArray<string>,
+  receive: (buffer: Buffer, count: number) => void,
+) => {
   const folder = mkdtempSync(join(tmpdir(), "nereid-bench-"))
-  const path = join(folder, "echo")
-  const child = spawn(executable, [join(import.meta.dirname, "echo.py"), path, String(length)], {
+  const path = join(folder, "socket")
+  const child = spawn(executable, [join(import.meta.dirname, script), path, ...more], {
     stdio: ["ignore", "pipe", "inherit"],
   })
   await once(child.stdout, "data")
-  let left = 0
-  let done = () => {}
   const buffer = Buffer.allocUnsafeSlow(2 ** 20)
   const socket = connect({
     path,
     onread: {
       buffer,
       callback: (count) => {
-        left -= count
-        if (left === 0) done()
+        receive(buffer, count)
         return true
       },
     },
   })
   await once(socket, "connect")
+  const end = () => {
+    socket.destroy()
+    rmSync(folder, { recursive: true })
+  }
+  return { socket, end }
+}
+
+/** A round trip of this many bytes over a bare socket. */
+const echo = async (executable: string, length: number) => {
+  let left = 0
+  let done = () => {}
+  const { socket, end } = await open(executable, "echo.py", [String(length)], (_, count) => {
+    left -= count
+    if (left === 0) done()
+  })
   const block = Buffer.alloc(length, 1)
   const call: Call = () =>
     new Promise<void>((resolve) => {
@@ -79,10 +96,40 @@ const echo = async (executable: string, length: number) => {
       done = resolve
       socket.write(block)
     })
-  const end = () => {
-    socket.destroy()
-    rmSync(folder, { recursive: true })
-  }
+  return { call, end }
+}
+
+const floorHead = 16
+
+/** A call of floor.py with this many bytes, whose answer has its own memory. */
+const floor = async (executable: string, length: number) => {
+  let answer: Buffer | undefined
+  let filled = 0
+  let done: (answer: Buffer) => void = () => {}
+  const { socket, end } = await open(executable, "floor.py", [], (buffer, count) => {
+    const start = answer === undefined ? floorHead : 0
+    answer ??= Buffer.allocUnsafeSlow(Number(buffer.readBigUInt64LE(8)))
+    answer.set(buffer.subarray(start, count), filled)
+    filled += count - start
+    if (filled < answer.length) return
+    const whole = answer
+    answer = undefined
+    filled = 0
+    done(whole)
+  })
+  const block = Buffer.alloc(length, 1)
+  let number = 0n
+  const call: Call = () =>
+    new Promise((resolve) => {
+      done = resolve
+      const head = Buffer.allocUnsafe(floorHead)
+      head.writeBigUInt64LE(number++, 0)
+      head.writeBigUInt64LE(BigInt(length), 8)
+      socket.cork()
+      socket.write(head)
+      socket.write(block)
+      socket.uncork()
+    })
   return { call, end }
 }
 
@@ -138,13 +185,15 @@ const run = async (executable: string) => {
   ] as const) {
     const tensor = Tensor.make("UINT8", [length], new Uint8Array(length))
     const bare = await echo(executable, length)
-    const times = await compare([bare.call, callOf(triton, tensor), callOf(plain, tensor)], perRound, rounds)
-    const [socket = 0, inModel = 0, inFunction = 0] = times
+    const least = await floor(executable, length)
+    const calls = [bare.call, least.call, callOf(triton, tensor), callOf(plain, tensor)]
+    const [socket = 0, atLeast = 0, inModel = 0, inFunction = 0] = await compare(calls, perRound, rounds)
     console.log(
-      `${name}: bare socket ${socket.toFixed(0)} µs, model.py ${inModel.toFixed(0)} µs (${ratio(socket, inModel)}), ` +
+      `${name}: bare socket ${socket.toFixed(0)} µs, floor ${atLeast.toFixed(0)} µs (${ratio(socket, atLeast)}), model.py ${inModel.toFixed(0)} µs (${ratio(socket, inModel)}), ` +
         `function ${inFunction.toFixed(0)} µs (${ratio(socket, inFunction)})`,
     )
     bare.end()
+    least.end()
   }
   await shared(executable)
   const texts = await build(Python.layer(Texts, { file: file("identity"), python: executable }))
