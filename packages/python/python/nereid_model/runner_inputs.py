@@ -15,12 +15,12 @@ from .tensor import Tensor
 
 
 def fields_of(config: dict[str, Any], kind: str) -> list[Field]:
-    """Declared inputs or outputs of a configuration."""
+    """Declared inputs or outputs of a configuration, in the shapes that the model's code sees."""
     return [
         Field(
             name=entry["name"],
             datatype=_datatype(entry.get("data_type", "TYPE_FP32")),
-            dims=tuple(int(size) for size in entry.get("dims") or ()),
+            dims=tuple(int(size) for size in (entry.get("reshape") or {}).get("shape", entry.get("dims")) or ()),
             optional=bool(entry.get("optional")),
         )
         for entry in config.get(kind) or ()
@@ -40,11 +40,25 @@ def make_inputs(
         if declared and name not in declared:
             raise TritonModelException(f"The model has no input '{name}'; its inputs are {', '.join(declared)}.")
         tensors[name] = _read(name, value, declared.get(name))
+        if name in declared:
+            _expect_shape(tensors[name], declared[name], max_batch_size)
     generator = np.random.default_rng(seed)
     for field in fields:
         if field.name not in tensors and not field.optional:
             tensors[field.name] = _fill(field, max_batch_size, fill, generator)
     return list(tensors.values())
+
+
+def _expect_shape(tensor: Tensor, field: Field, max_batch_size: int) -> None:
+    shape = tensor.shape()
+    dims = [-1, *field.dims] if max_batch_size > 0 else list(field.dims)
+    fits = len(shape) == len(dims) and all(dim in (-1, size) for size, dim in zip(shape, dims))
+    if not fits:
+        raise TritonModelException(f"Input '{field.name}' must have the shape {dims}, found {list(shape)}.")
+    if max_batch_size > 0 and shape[0] > max_batch_size:
+        raise TritonModelException(
+            f"Input '{field.name}' has {shape[0]} rows, more than the max_batch_size {max_batch_size}."
+        )
 
 
 def _datatype(name: str) -> str:

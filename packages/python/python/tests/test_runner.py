@@ -92,6 +92,8 @@ class Runner(unittest.TestCase):
             (["--input", "A=[1,"], "Input 'A' is neither JSON nor a file"),
             (["--input", "A=['x']"], "Input 'A' is neither JSON nor a file"),
             (["--input", 'A=["x"]'], "Input 'A' cannot be read as FP32"),
+            (["--input", "A=[1,2,3]"], "Input 'A' must have the shape [2], found [3]."),
+            (["--input", "A=[[1,2]]"], "Input 'A' must have the shape [2], found [1, 2]."),
             (["--input", "A"], "--input needs NAME=VALUE, found 'A'."),
             (["--config", "no.pbtxt"], "There is no configuration 'no.pbtxt'."),
         ):
@@ -99,6 +101,21 @@ class Runner(unittest.TestCase):
                 result = self.run_model(*arguments)
                 self.assertEqual(result.returncode, 1)
                 self.assertIn(text, result.stderr)
+
+    def test_batches_have_rows_of_the_configured_shape_up_to_their_maximum(self):
+        config = CONFIG.replace("max_batch_size: 0", "max_batch_size: 2")
+        result = self.run_model("--input", "A=[[1,2],[3,4]]", config=config)
+        self.assertIn("[ 9. 12.]", result.stdout, result.stderr)
+        for value, text in (
+            ("[1,2]", "Input 'A' must have the shape [-1, 2], found [2]."),
+            ("[[1,2],[3,4],[5,6]]", "Input 'A' has 3 rows, more than the max_batch_size 2."),
+        ):
+            with self.subTest(value):
+                self.assertIn(text, self.run_model("--input", f"A={value}", config=config).stderr)
+
+    def test_a_reshaped_input_has_the_shape_that_the_model_sees(self):
+        config = CONFIG.replace("dims: [ 2 ] },", "dims: [ 2 ] reshape { shape: [ 1, 2 ] } },", 1)
+        self.assertIn("[[3. 6.]]", self.run_model("--input", "A=[[1,2]]", config=config).stdout)
 
     def test_a_missing_package_names_the_interpreter(self):
         result = self.run_model(code="import not_there\n")
