@@ -14,6 +14,8 @@ import * as ScriptOutputs from "../model/ScriptOutputs.ts"
 import type { WarmUpFailed } from "../provide/WarmUpFailed.ts"
 import { noParameters, type Request, type Response } from "../request/Request.ts"
 import type { SequencePosition } from "../request/SequencePosition.ts"
+import * as SequenceEndings from "../sequence/SequenceEndings.ts"
+import type { OnSequenceEnd } from "../sequence/SequenceEndings.ts"
 import * as Reshape from "../tensor/Reshape.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import type { AnyTensor } from "../tensor/TypedTensor.ts"
@@ -46,6 +48,13 @@ export type BatchScript = (requests: ReadonlyArray<ScriptRequest>) => PromiseLik
 /** Returns any number of responses to one request: outputs by name. */
 export type StreamScript = (request: ScriptRequest) => AsyncIterable<unknown>
 
+/** The code of an instance. */
+export interface Scripted<Execute> {
+  readonly execute: Execute
+  /** Called at the end of each sequence of which the instance has executed a request. */
+  readonly onSequenceEnd: OnSequenceEnd | undefined
+}
+
 type ScriptModel = ModelClass<unknown, string, Fields, Fields>
 
 type ScriptDefinition = Definition<Fields, Fields>
@@ -54,14 +63,14 @@ type ScriptDefinition = Definition<Fields, Fields>
 export const batches = <E, R>(
   model: ScriptModel,
   inner: Signature,
-  make: Effect.Effect<BatchScript, E, R>,
+  make: Effect.Effect<Scripted<BatchScript>, E, R>,
   options: Handler.HandlerOptions,
 ): Layer.Layer<unknown, E | WarmUpFailed, Handler.Needs<R, never, Handler.HandlerOptions>> =>
   Handler.instances(
     model,
     make,
     options,
-    (script, context: Context.Context<never>, handling) => {
+    ({ execute, onSequenceEnd }, context: Context.Context<never>, handling) => {
       const { definition } = model
       const shapes = shapesOf(definition, inner)
       const collect = collector(definition, shapes, handling)
@@ -69,8 +78,9 @@ export const batches = <E, R>(
         answer instanceof Error ? Result.fail(Handler.requestError(definition, answer)) : collect(answer, rows)
       return BatchCall.execute<ReadonlyArray<unknown>, never, never, undefined>(definition, context, handling, {
         begin: (batch, scope, fork) => {
+          if (onSequenceEnd !== undefined) SequenceEndings.watch(batch.requests, onSequenceEnd)
           const requests = scope.requests.map((request, index) => withInputs(shapes, request, batch.requests[index]))
-          return UserCode.call(script, requests, scope, fork)
+          return UserCode.call(execute, requests, scope, fork)
         },
         complete: (batch, scope, answers: unknown) => {
           if (!Array.isArray(answers) || answers.length !== batch.requests.length) {
@@ -94,7 +104,7 @@ export const batches = <E, R>(
 export const streams = <E, R>(
   model: ScriptModel,
   inner: Signature,
-  make: Effect.Effect<StreamScript, E, R>,
+  make: Effect.Effect<Scripted<StreamScript>, E, R>,
   options: Handler.HandlerOptions,
 ): Layer.Layer<unknown, E | WarmUpFailed, Handler.Needs<R, never, Handler.HandlerOptions>> => {
   const { definition } = model
@@ -102,7 +112,7 @@ export const streams = <E, R>(
     model,
     make,
     options,
-    (script, context: Context.Context<never>, handling) => {
+    ({ execute, onSequenceEnd }, context: Context.Context<never>, handling) => {
       const shapes = shapesOf(definition, inner)
       const collect = collector(definition, shapes, handling)
       const respond = (request: Request) => {
@@ -116,19 +126,20 @@ export const streams = <E, R>(
           )
         }
         return Effect.suspend(() =>
-          Stream.runForEach(stream(script, withInputs(shapes, scope, request), scope), emit),
+          Stream.runForEach(stream(execute, withInputs(shapes, scope, request), scope), emit),
         ).pipe(
           Effect.map(() => answer),
           Effect.onError(() => Effect.sync(() => scope.cancel())),
           Effect.updateContext((context: Context.Context<never>) => scope.context<never>(context)),
         )
       }
-      return fromEffect(context, ({ requests }) =>
-        Effect.map(
+      return fromEffect(context, ({ requests }) => {
+        if (onSequenceEnd !== undefined) SequenceEndings.watch(requests, onSequenceEnd)
+        return Effect.map(
           Effect.forEach(requests, (request) => outcomeOf(definition, handling, respond(request))),
           Handler.executionResult,
-        ),
-      )
+        )
+      })
     },
     { decoupled: true, concurrency: Math.max(1, definition.maxBatchSize) },
   )

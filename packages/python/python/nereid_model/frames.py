@@ -72,6 +72,7 @@ class Kind(enum.IntEnum):
     SHARED = 15
     LOG_LEVEL = 17
     DUMP_STACKS = 18
+    SEQUENCE_ENDED = 19
     LISTENING = 29
     STARTED = 30
     READY = 31

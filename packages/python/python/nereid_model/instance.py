@@ -46,7 +46,12 @@ class Instance:
 
     def describe(self) -> dict[str, Any]:
         """Fields of STARTED."""
-        return {"mode": self._style, "has_ready": self.readiness.checks, "maps": can_map()}
+        return {
+            "mode": self._style,
+            "has_ready": self.readiness.checks,
+            "has_sequence_ended": self.serving.sequence_ended is not None,
+            "maps": can_map(),
+        }
 
     def serve(self) -> None:
         """Executes requests until the data socket ends."""
@@ -156,6 +161,7 @@ class Loading:
         readiness = Readiness(
             optional_method(model, "is_ready"), start.args.get("model_instance_name", ""), serving.loop
         )
+        serving.sequence_ended = optional_method(model, "sequence_ended")
         finalize = optional_method(model, "finalize")
         style = style_of(optional_method(model, "execute"))
         return Instance(serving, TritonExecutor(model, start), readiness, style, finalize or (lambda: None))

@@ -45,6 +45,8 @@ class Serving:
         self.open = OpenRequests()
         self.origin = Origin(data, cleanup, start.decoupled, self.open.forget)
         self.loop = EventLoop()
+        # Of a model that learns of the ends of its sequences.
+        self.sequence_ended: Optional[Callable[[Any, str], Any]] = None
         self._turns = threading.Semaphore(start.concurrency)
         self._tasks: set[Future[Any]] = set()
 
@@ -66,6 +68,9 @@ class Serving:
             if frame.kind == Kind.LOG_LEVEL:
                 self.host.set_log_levels(frame.header)
                 return True
+            if frame.kind == Kind.SEQUENCE_ENDED:
+                self._end_sequence(frame.header.get("c"), frame.header.get("e", ""))
+                return True
             raise ProtocolError(f"unexpected frame of kind {frame.kind} on the data socket")
         if not isinstance(frame.number, int):
             raise ProtocolError("EXECUTE has no number")
@@ -75,6 +80,16 @@ class Serving:
         else:
             executor.execute(self, frame)
         return True
+
+    def _end_sequence(self, correlation_id: Any, reason: str) -> None:
+        if self.sequence_ended is None:
+            return
+        try:
+            result = self.sequence_ended(correlation_id, reason)
+            if hasattr(result, "__await__"):
+                self.loop.run(result)
+        except BaseException as error:
+            self.log_exception(error, self.start.file)
 
     def submit(self, awaitable: Any, on_end: Callable[[Future[Any]], None]) -> None:
         """Runs an awaitable on the event loop; `on_end` gets its future."""

@@ -8,7 +8,7 @@ import socket
 import threading
 import unittest
 
-from fake_server import CHECK_READY, LISTENING, READY, STARTED, FakeServer
+from fake_server import CHECK_READY, LISTENING, READY, SEQUENCE_ENDED, STARTED, FakeServer, frame
 
 NOTHING = "class TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
 
@@ -19,7 +19,9 @@ class Load(unittest.TestCase):
             self.assertEqual(set(server.listening), {"pid", "python", "numpy", "executable"})
             memory = server.started.pop("memory")
             self.assertEqual(len(memory), int(hasattr(os, "memfd_create")))
-            self.assertEqual(server.started, {"ok": 1, "mode": "sync", "has_ready": False, "maps": os.path.isdir("/proc/self/fd")})
+            maps = os.path.isdir("/proc/self/fd")
+            has_no_hook = {"has_ready": False, "has_sequence_ended": False}
+            self.assertEqual(server.started, {"ok": 1, "mode": "sync", **has_no_hook, "maps": maps})
 
     def test_initialize_gets_the_arguments_and_finalize_runs_at_stop(self):
         code = """
@@ -37,6 +39,24 @@ class TritonPythonModel:
             lines = server.process.stdout.read().decode().splitlines()
             self.assertEqual(json.loads(lines[0]), server.settings["args"])
             self.assertEqual(lines[1], "finalized")
+
+    def test_the_end_of_a_sequence_is_told_before_finalize(self):
+        code = """
+class TritonPythonModel:
+    def execute(self, requests):
+        return []
+    async def sequence_ended(self, correlation_id, reason):
+        print(repr(correlation_id), reason)
+    def finalize(self):
+        print("finalized")
+"""
+        with FakeServer(code) as server:
+            self.assertIs(server.started["has_sequence_ended"], True)
+            for correlation_id in (2**64 - 1, "x"):
+                server.data.sendall(frame(SEQUENCE_ENDED, {"c": correlation_id, "e": "expired"}))
+            self.assertEqual(server.stop(), {})
+            lines = server.process.stdout.read().decode().splitlines()
+            self.assertEqual(lines, ["18446744073709551615 expired", "'x' expired", "finalized"])
 
     def test_models_import_their_files_in_every_way(self):
         code = """

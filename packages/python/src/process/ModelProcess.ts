@@ -10,10 +10,14 @@ import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/
 import type { Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
 import type { Supervised } from "@nereid/core/internal/instance/Supervisor"
 import type { Request } from "@nereid/core/internal/request/Request"
+import type { SequenceId } from "@nereid/core/internal/request/SequencePosition"
+import * as SequenceEndings from "@nereid/core/internal/sequence/SequenceEndings"
+import type { EndReason } from "@nereid/core/internal/sequence/SequenceEndings"
 import type { PythonLoadError } from "./PythonLoadError.ts"
 import * as ExecuteMessage from "../wire/ExecuteMessage.ts"
 import { ExecutionHeaderReader } from "../wire/ExecutionHeader.ts"
 import * as FrameKind from "../wire/FrameKind.ts"
+import { FrameBody } from "../wire/FrameBody.ts"
 import type { Frame } from "../wire/FrameReader.ts"
 import * as Header from "../wire/Header.ts"
 import { ControlCalls } from "./ControlCalls.ts"
@@ -71,6 +75,7 @@ export class ModelProcess implements Supervised {
   readonly #check: OutputCheck.OutputCheck
   readonly #readyCheck: ReadyCheck.ReadyCheck | undefined
   readonly #stacks: Stacks
+  readonly #learnsEnds: boolean
   /** From their start to the last response of their last request. */
   readonly #executions = new Map<number, Running>()
   readonly #decoupled: boolean
@@ -106,6 +111,7 @@ export class ModelProcess implements Supervised {
     this.#readyCheck = started.hasReady
       ? new ReadyCheck.ReadyCheck(options.name, (kind, header) => this.#spawned.sendControl(kind, header))
       : undefined
+    this.#learnsEnds = started.hasSequenceEnded
     this.#stacks = new Stacks(() => this.#spawned)
     // Without executions, it does not keep Node running.
     started.spawned.unref()
@@ -148,6 +154,7 @@ export class ModelProcess implements Supervised {
     if (this.#executions.size === 0) this.#spawned.ref()
     this.#busy += 1
     this.#spawned.sendData(thread, FrameKind.EXECUTE, message.header, message.body)
+    if (this.#learnsEnds) SequenceEndings.watch(batch.requests, (id, end) => this.#tellEnd(thread, id, end))
     const execution = new Execution({
       batch,
       instance: name,
@@ -168,6 +175,13 @@ export class ModelProcess implements Supervised {
     }
     this.#executions.set(number, running)
     return (request) => execution.cancel(request)
+  }
+
+  /** Behind the execution of its last request, so that the instance does one after the other. */
+  #tellEnd(thread: number, id: SequenceId, reason: EndReason): void {
+    if (this.#state !== "running") return
+    const text = typeof id === "string" ? JSON.stringify(id) : String(id)
+    this.#spawned.sendData(thread, FrameKind.SEQUENCE_ENDED, `{"c":${text},"e":"${reason}"}`, new FrameBody())
   }
 
   #open(number: number, request: Request, index: number, thread: number): OpenRequest {

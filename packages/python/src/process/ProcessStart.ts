@@ -23,6 +23,8 @@ export interface StartedProcess {
   readonly form: ExecuteForm
   /** Whether the code has an `is_ready`. */
   readonly hasReady: boolean
+  /** Whether the code has a `sequence_ended`. */
+  readonly hasSequenceEnded: boolean
   /** Whether it can open shared memory by the paths of the server. */
   readonly mapsShared: boolean
   /** Result of `auto_complete_config`, as JSON; undefined if the model has none, or after another start. */
@@ -101,6 +103,7 @@ export const start = (options: StartOptions): Effect.Effect<StartedProcess, Pyth
             spawned: started,
             form: formOf(Header.text(header, "mode")),
             hasReady: header["has_ready"] === true || header["has_ready"] === 1,
+            hasSequenceEnded: header["has_sequence_ended"] === true,
             mapsShared: header["maps"] === true,
             config: Header.isRecord(config) ? config : undefined,
             listen: (next) => (listener = next),

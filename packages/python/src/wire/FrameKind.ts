@@ -5,7 +5,7 @@ export const EXECUTE = 1
 export const RETURNED = 2
 export const RESPONSE = 3
 
-/** Kinds on the control socket, from the server. LOG_LEVEL comes on the data socket too. */
+/** Kinds on the control socket, from the server. LOG_LEVEL comes on the data socket too, SEQUENCE_ENDED there alone. */
 export const START = 10
 export const CHECK_READY = 11
 export const CANCEL = 12
@@ -14,6 +14,7 @@ export const REPLY = 14
 export const SHARED = 15
 export const LOG_LEVEL = 17
 export const DUMP_STACKS = 18
+export const SEQUENCE_ENDED = 19
 
 /** Kinds on the control socket, from the process. */
 export const LISTENING = 29

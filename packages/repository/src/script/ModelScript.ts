@@ -5,6 +5,7 @@
 import type { HandledRequest, Tensor } from "@nereid/core"
 import * as ScriptHandler from "@nereid/core/internal/handler/ScriptHandler"
 import type { ScriptSequence } from "@nereid/core/internal/handler/ScriptHandler"
+import type { EndReason } from "@nereid/core/internal/sequence/SequenceEndings"
 import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import type { ModelConfig } from "@nereid/protocol/model_config"
@@ -89,6 +90,12 @@ interface Life<State> {
    * are. An instance that throws, or does not respond within 5 seconds, is not ready. It still executes requests.
    */
   readonly isReady?: (state: State) => boolean | PromiseLike<boolean>
+  /**
+   * Called once for each sequence of which the instance has executed a request, when it is over: `ended`, `expired`,
+   * `cancelled`, `replaced` by another START, `failed` or `tooLarge`. Those that live when the model unloads are
+   * left to `finalize`. An asynchronous `execute` may be waiting meanwhile. Errors are logged. Not called in threads.
+   */
+  readonly sequenceEnded?: (id: ScriptSequence["id"], reason: EndReason, state: State) => void | PromiseLike<void>
   /**
    * Called once for each instance, after its last request. A batch that no caller waits for, and that ignores
    * `request.signal` for a second, may still run.

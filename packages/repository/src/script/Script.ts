@@ -10,6 +10,7 @@ import * as MessageJson from "@nereid/core/internal/codec/protobuf/MessageJson"
 import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { GroupOptions } from "@nereid/core/internal/instance/InstancePlan"
 import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
+import type { OnSequenceEnd } from "@nereid/core/internal/sequence/SequenceEndings"
 import * as SequenceInstance from "@nereid/core/internal/sequence/SequenceInstance"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import * as Declaration from "../config/Declaration.ts"
@@ -50,23 +51,46 @@ export const layer = Effect.fnUntraced(function* (
   const inner = sequencing ? SequenceInstance.innerSignature(reshaped, sequencing) : reshaped
   if (config.modelTransactionPolicy?.decoupled === true) {
     const script = yield* scriptOf<StreamScript>(module, plan)
-    const handler = Effect.map(
-      instanceState(script, environment),
-      (state) => (request: ScriptHandler.ScriptRequest) => responses(script.execute(request, state)),
-    )
+    const handler = Effect.map(instanceOf(script, environment), ({ state, onSequenceEnd }) => ({
+      execute: (request: ScriptHandler.ScriptRequest) => responses(script.execute(request, state)),
+      onSequenceEnd,
+    }))
     const { responseCache: _, ...streamOptions } = options
     return ScriptHandler.streams(declared, inner, handler, streamOptions)
   }
   const script = yield* scriptOf<ModelScript>(module, plan)
-  const handler = Effect.map(
-    instanceState(script, environment),
-    (state) => async (requests: ReadonlyArray<ScriptHandler.ScriptRequest>) => {
+  const handler = Effect.map(instanceOf(script, environment), ({ state, onSequenceEnd }) => ({
+    execute: async (requests: ReadonlyArray<ScriptHandler.ScriptRequest>) => {
       const answers: unknown = await script.execute(requests, state)
       if (!Array.isArray(answers)) throw new Error("execute must return an array with one response per request")
       return answers
     },
-  )
+    onSequenceEnd,
+  }))
   return ScriptHandler.batches(declared, inner, handler, options)
+})
+
+/** The state of an instance, until it ends, and what learns of the ends of its sequences. */
+const instanceOf = Effect.fnUntraced(function* (
+  script: Pick<ModelScript, "initialize" | "isReady" | "sequenceEnded" | "finalize">,
+  environment: ScriptEnvironment,
+) {
+  const state = yield* instanceState(script, environment)
+  const { plan, probe } = environment
+  const { sequenceEnded } = script
+  if (sequenceEnded === undefined) return { state, onSequenceEnd: undefined }
+  if (probe === undefined) {
+    yield* Effect.logWarning(`sequenceEnded of ${plan.file} has no effect: it is not called in a worker thread`)
+    return { state, onSequenceEnd: undefined }
+  }
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const onSequenceEnd: OnSequenceEnd = (id, reason) => {
+    const call = async () => sequenceEnded(id, reason, state)
+    call().catch((error: unknown) => {
+      fork(Effect.logError(`sequenceEnded of ${plan.file} has failed: ${errorMessage(error)}`))
+    })
+  }
+  return { state, onSequenceEnd }
 })
 
 /** The state of an instance, until it ends. */
