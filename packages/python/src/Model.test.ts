@@ -281,6 +281,14 @@ describe.skipIf(python === undefined)("a decoupled model.py", () => {
     }),
   )
 
+  it.live("completes its configuration in a process that prints nothing", () =>
+    Effect.gen(function* () {
+      const log = yield* logs
+      yield* Effect.scoped(Layer.build(decoupled)).pipe(Effect.provide(log.layer))
+      assert.deepEqual(yield* log.left, [])
+    }),
+  )
+
   it.live("with other inputs than declared does not load: the error says how", () =>
     Effect.gen(function* () {
       const layer = Python.layer(Other, { file: modelFile("decoupled"), ...interpreter })

@@ -63,7 +63,7 @@ export const logs = Effect.gen(function* () {
   ])
   const until = (pattern: RegExp) =>
     Queue.take(lines).pipe(Effect.repeat({ until: (line: string) => pattern.test(line) }), Effect.timeout("20 seconds"))
-  return { layer, until }
+  return { layer, until, left: Queue.clear(lines) }
 })
 
 /** Waits until the model takes requests. */

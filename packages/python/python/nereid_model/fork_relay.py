@@ -121,12 +121,13 @@ class ForkRelay:
                 header = error_header(no_memory(reply.lost_body), ErrorCode.INTERNAL, final)
             body = [] if reply.body is None else [reply.body]
             length = 0 if reply.body is None else len(reply.body)
+            if final:
+                # First, since the fork may end as soon as it has the reply: its open calls are abandoned then.
+                numbers.pop(theirs, None)
             try:
                 relay.send(Kind.REPLY, {**header, "n": theirs}, body, length)
             except OSError:
                 pass
-            if final:
-                numbers.pop(theirs, None)
             return final
 
         numbers[theirs] = self._host.forward(frame.kind, frame.header, pieces, count, receive)

@@ -135,7 +135,7 @@ export class SpawnedProcess {
 
   /** Shares memory for large bodies of each data socket, if the process has some that can be opened. */
   share(memory: ReadonlyArray<unknown>): void {
-    if (this.#isBroken || memory.length !== this.#data.length) return
+    if (this.#isBroken || memory.length === 0 || memory.length !== this.#data.length) return
     const opened = memory.flatMap((one) => SharedBodies.open(one) ?? [])
     if (opened.length < memory.length) {
       for (const shared of opened) shared.close()
