@@ -3,12 +3,11 @@
 The least cost of a call, for bench.ts. A frame has a number and a length, and then its bytes.
 """
 
-import os
 import socket
 import struct
-import sys
 
 import numpy as np
+from one_connection import accept
 
 HEAD = struct.Struct("<QQ")
 
@@ -17,13 +16,7 @@ def same(x):
     return x
 
 
-path = sys.argv[1]
-listener = socket.socket(socket.AF_UNIX)
-listener.bind(path)
-listener.listen(1)
-print("listening", flush=True)
-connection, _ = listener.accept()
-os.unlink(path)
+connection = accept()
 for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
     connection.setsockopt(socket.SOL_SOCKET, option, 1024 * 1024)
 first = memoryview(bytearray(8 * 1024))
