@@ -30,7 +30,7 @@ export class LiveSequences {
   /** Sequences that wait for a slot, in their order. */
   readonly backlog = new Backlog()
   readonly lanes: Lanes
-  /** The one that was found last, while it takes further requests. */
+  /** The one that has begun or was found last, while it takes further requests. */
   #found: SequenceRun | undefined
   readonly #idle: IdleSequences
   readonly #counter = new SequenceCounter()
@@ -115,6 +115,7 @@ export class LiveSequences {
     if (lane === undefined && this.backlog.size >= this.#options.sequencing.maxBacklog) return undefined
     const run = new SequenceRun(id, startedAt, memory)
     this.#runs.set(id, run)
+    this.#found = run
     if (lane?.free === undefined) this.backlog.add(run)
     else lane.enter(run, lane.free)
     return run

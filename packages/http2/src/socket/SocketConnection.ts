@@ -169,6 +169,7 @@ export class SocketConnection implements ConnectionEvents, Reader {
   }
 
   #receive(chunk: Buffer): void {
+    // Nothing is left of the last one: until it is taken, the socket is paused, or the connection is over.
     this.#rest = chunk
     this.#isFullRead = chunk.length >= fullRead
     this.#read()
