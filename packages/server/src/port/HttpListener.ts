@@ -113,7 +113,7 @@ export const make = Effect.fnUntraced(function* (
     // connection.
     if (isLastCall || request.headers.expect !== undefined) response.shouldKeepAlive = false
     const { socket } = request
-    quiet?.active(socket)
+    quiet?.active(request)
     const connection = open.get(socket) ?? begin(socket, open, expiry(clock, maxHttpConnectionAgeMillis))
     const { responses, waiting } = connection
     responses.push(response)
