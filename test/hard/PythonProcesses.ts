@@ -244,6 +244,8 @@ export const misconduct: Attack = {
   start: PythonTarget.start,
   run: async (target, { seconds }) => {
     await works(target)
+    // Pools, compiled code and the arenas of the C library have their sizes under load after it.
+    await beside(target, () => traffic(target, () => sleep(2_000)))
     const before = await target.collected()
     let count = 0
     const round = async () => {
