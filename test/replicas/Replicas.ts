@@ -55,6 +55,9 @@ export class Replicas implements AsyncDisposable {
   }
 }
 
+/** Time for which a load sends the calls of a standstill after it, in seconds. */
+const longestLag = 0.2
+
 /** One call of a load. */
 interface Sample {
   /** Milliseconds since the load began. */
@@ -74,13 +77,18 @@ export class Load {
   /** Calls per second. */
   readonly rate: number
   #sent = 0
+  /** Calls that were not sent, because this process stood still when they were due. */
+  #skipped = 0
 
   /** Sends calls at a rate per second, whether or not earlier ones have ended. */
   constructor(rate: number, call: () => Promise<{ readonly PROCESS: number }>) {
     this.#call = call
     this.rate = rate
     this.#timer = setInterval(() => {
-      while (this.#sent < ((performance.now() - this.#startedAt) / 1000) * rate) this.#send()
+      const due = (this.now / 1000) * rate - this.#skipped
+      // A burst after a standstill of this process would be another load.
+      this.#skipped += Math.max(0, Math.floor(due - this.#sent - rate * longestLag))
+      while (this.#sent < (this.now / 1000) * rate - this.#skipped) this.#send()
     }, 1)
   }
 
