@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { cpSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -42,6 +42,7 @@ const complete = async () => undefined
  */
 const withQueueTimeout = (milliseconds: number): string => {
   const root = mkdtempSync(join(tmpdir(), "nereid-triton-"))
+  process.once("exit", () => rmSync(root, { recursive: true }))
   const copy = join(root, "test", "bench", "triton")
   cpSync(join(here, "triton"), copy, { recursive: true })
   // Where the models look for their files.

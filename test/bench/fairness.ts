@@ -5,7 +5,7 @@
  */
 import * as ClosedLoop from "@nereid/bench/internal/load/ClosedLoop"
 import * as Lane from "@nereid/bench/internal/load/Lane"
-import { parseArgs } from "node:util"
+import * as Flags from "../Flags.ts"
 import * as Child from "./Child.ts"
 import * as Cores from "./Cores.ts"
 import * as Measured from "./Measured.ts"
@@ -13,14 +13,13 @@ import * as Request from "./Request.ts"
 import * as RequestLoad from "./RequestLoad.ts"
 import { table } from "./Table.ts"
 
-const { values: flags } = parseArgs({
-  options: {
-    /** Duration of each measurement. */
-    seconds: { type: "string", default: "5" },
-    /** Requests of the other process in flight. */
-    flood: { type: "string", default: "10000" },
-    /** Names of models, with commas between them. Default all of these. */
-    only: { type: "string", default: "steady,digits,add_sub,deep_steady,deep_digits,deep_echo" },
+const flags = Flags.read("node test/bench/fairness.ts [flags]", {
+  seconds: { type: "string", default: "5", description: "Duration of each measurement." },
+  flood: { type: "string", default: "10000", description: "Requests of the other process in flight." },
+  only: {
+    type: "string",
+    default: "steady,digits,add_sub,deep_steady,deep_digits,deep_echo",
+    description: "Names of models, with commas between them. Default all of these.",
   },
 })
 

@@ -5,7 +5,7 @@
  */
 import * as Metronome from "@nereid/bench/internal/load/Metronome"
 import { cpus } from "node:os"
-import { parseArgs } from "node:util"
+import * as Flags from "../Flags.ts"
 import * as Child from "./Child.ts"
 import * as Cores from "./Cores.ts"
 import * as OtherServer from "./OtherServer.ts"
@@ -14,26 +14,23 @@ import * as Request from "./Request.ts"
 import * as RequestLoad from "./RequestLoad.ts"
 import { table } from "./Table.ts"
 
-const { values: flags } = parseArgs({
-  options: {
-    /** Names of cases, with commas between them. Default all. */
-    only: { type: "string" },
-    /** Duration of each measurement. */
-    seconds: { type: "string", default: "3" },
-    /** Multiples of the capacity. */
-    times: { type: "string", default: "1.2,2,5" },
-    /** Milliseconds after which a caller gives up. */
-    deadline: { type: "string", default: "100" },
-    /** Whether callers tell their deadline: "told", "silent", or both. */
-    callers: { type: "string", default: "told,silent" },
-    /** The server: ours, or one of OtherServer.ts. */
-    server: { type: "string", default: "nereid" },
-    /** Milliseconds after which the queues of Triton refuse a request. Default never. */
-    "queue-timeout": { type: "string" },
-    /** Ports of a server that runs already. */
-    "grpc-port": { type: "string" },
-    "http-port": { type: "string" },
+const flags = Flags.read("node test/bench/goodput.ts [flags]", {
+  only: { type: "string", description: "Names of cases, with commas between them. Default all." },
+  seconds: { type: "string", default: "3", description: "Duration of each measurement." },
+  times: { type: "string", default: "1.2,2,5", description: "Multiples of the capacity." },
+  deadline: { type: "string", default: "100", description: "Milliseconds after which a caller gives up." },
+  callers: {
+    type: "string",
+    default: "told,silent",
+    description: 'Whether callers tell their deadline: "told", "silent", or both.',
   },
+  server: { type: "string", default: "nereid", description: "The server: ours, or one of OtherServer.ts." },
+  "queue-timeout": {
+    type: "string",
+    description: "Milliseconds after which the queues of Triton refuse a request. Default never.",
+  },
+  "grpc-port": { type: "string", description: "Port for gRPC of a server that runs already." },
+  "http-port": { type: "string", description: "Port for HTTP of a server that runs already." },
 })
 
 const text: Request.Request = {

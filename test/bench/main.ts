@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { join } from "node:path"
-import { parseArgs } from "node:util"
+import * as Flags from "../Flags.ts"
 import * as Child from "./Child.ts"
 import * as Cores from "./Cores.ts"
 import * as OtherProcesses from "./OtherProcesses.ts"
@@ -15,24 +15,29 @@ import * as Results from "./Results.ts"
 import type { Bench, Case } from "./Case.ts"
 import { cases } from "./Suite.ts"
 
-const { values: flags } = parseArgs({
-  options: {
-    /** Names of cases, with commas between them. Default all. */
-    only: { type: "string" },
-    /** Of each measurement. */
-    seconds: { type: "string" },
-    rounds: { type: "string" },
-    /** Folder for CPU profiles from a separate round; the terminal shows their top functions. */
-    "cpu-prof": { type: "string" },
-    /** Whether everything works, in a few seconds. Its numbers mean nothing. */
-    short: { type: "boolean", default: false },
-    /** Measures our server beside another one: "triton", "fastify" or "fastapi". `--only` then names its loads. */
-    beside: { type: "string" },
-    /** Numbers of callers beside another server, with commas between them. Default 1,16,64,256. */
-    callers: { type: "string" },
-    /** Puts the results into docs/performance.md. */
-    write: { type: "boolean", default: false },
+const flags = Flags.read("npm run bench -- [flags]", {
+  only: { type: "string", description: "Names of cases, with commas between them. Default all." },
+  seconds: { type: "string", description: "Of each measurement." },
+  rounds: { type: "string", description: "Rounds of each measurement, whose median counts." },
+  "cpu-prof": {
+    type: "string",
+    description: "Folder for CPU profiles from a separate round; the terminal shows their top functions.",
   },
+  short: {
+    type: "boolean",
+    default: false,
+    description: "Whether everything works, in a few seconds. Its numbers mean nothing.",
+  },
+  beside: {
+    type: "string",
+    description:
+      'Measures our server beside another one: "triton", "fastify" or "fastapi". `--only` then names its loads.',
+  },
+  callers: {
+    type: "string",
+    description: "Numbers of callers beside another server, with commas between them. Default 1,16,64,256.",
+  },
+  write: { type: "boolean", default: false, description: "Puts the results into docs/performance.md." },
 })
 if (flags.short && flags.write) throw new Error("--write is for numbers that mean something: not with --short")
 

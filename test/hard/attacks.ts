@@ -7,6 +7,7 @@ import * as Disks from "./Disks.ts"
 import * as Floods from "./Floods.ts"
 import * as HeldMemory from "./HeldMemory.ts"
 import * as Mutations from "./Mutations.ts"
+import * as PythonMisconduct from "./PythonMisconduct.ts"
 import * as PythonProcesses from "./PythonProcesses.ts"
 import * as Reloads from "./Reloads.ts"
 import * as Sequences from "./Sequences.ts"
@@ -28,8 +29,8 @@ export const attacks: ReadonlyArray<Attack> = [
   Floods.everyKind,
   Workers.deadThreads,
   PythonProcesses.orphans,
-  PythonProcesses.misconduct,
-  PythonProcesses.noSpace,
+  PythonMisconduct.misconduct,
+  PythonMisconduct.noSpace,
   PythonProcesses.kills,
   PythonProcesses.leaks,
   Reloads.reloads,

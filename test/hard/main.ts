@@ -6,16 +6,18 @@
  *   npm run test:hard -- --seconds=60          at most so many seconds for each attack
  *   npm run test:hard -- --seed=7 --only=soak  random choices by another seed; attacks whose name contains a text
  */
-import { parseArgs } from "node:util"
+import * as Flags from "../Flags.ts"
 import { Skipped } from "./Attack.ts"
 import { attacks } from "./attacks.ts"
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "3600" },
-    seed: { type: "string", default: String(Math.floor(Date.now() / 86_400_000)) },
-    only: { type: "string", default: "" },
+const values = Flags.read("npm run test:hard -- [flags]", {
+  seconds: { type: "string", default: "3600", description: "At most so many seconds for each attack." },
+  seed: {
+    type: "string",
+    default: String(Math.floor(Date.now() / 86_400_000)),
+    description: "Of random choices; by default another one each day.",
   },
+  only: { type: "string", default: "", description: "Only attacks whose name contains this text." },
 })
 const seed = Number(values.seed)
 

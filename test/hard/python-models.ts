@@ -14,8 +14,7 @@ export class Counted extends Model.Service<Counted>()("counted", {
 }) {}
 
 export const CountedLive = Python.layer(Counted, {
-  file,
-  function: "counted",
+  file: new URL("counted/model.py", import.meta.url),
   instances: 2,
   // A process may be killed many times in a row before it has answered.
   restart: { delay: "20 millis", times: 1000 },

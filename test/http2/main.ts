@@ -10,7 +10,7 @@
  */
 import { spawnSync } from "node:child_process"
 import { join } from "node:path"
-import { parseArgs } from "node:util"
+import * as Flags from "../Flags.ts"
 import { run } from "../../packages/http2/src/connection/Mutations.fixture.ts"
 import * as Differential from "./Differential.ts"
 
@@ -31,11 +31,16 @@ const testClients = () => {
   if (status !== 0) process.exitCode = 1
 }
 
-const { values } = parseArgs({
-  options: {
-    connections: { type: "string", default: "50000" },
-    /** The first seed; the others follow it. */
-    seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
+const values = Flags.read("npm run test:http2 -- [flags]", {
+  connections: {
+    type: "string",
+    default: "50000",
+    description: "Damaged connections; a fifth of them beside node:http2.",
+  },
+  seed: {
+    type: "string",
+    default: String(Math.floor(Math.random() * 2 ** 31)),
+    description: "The first seed; the others follow it.",
   },
 })
 const connections = Number(values.connections)

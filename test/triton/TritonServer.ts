@@ -1,5 +1,5 @@
 /** A Triton as a child process, on free ports, for as long as it is not disposed of. */
-import { spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
 import { setImmediate } from "node:timers/promises"
@@ -58,10 +58,13 @@ export const start = async (
     child.on("error", (error) => end(error.message))
     child.on("exit", (code) => end(`has ended with ${code}`))
   })
+  const killNow = () => void kill(child)
+  const exitNow = () => process.exit(1)
+  // A group of its own gets no Ctrl-C of the terminal.
+  process.once("exit", killNow).once("SIGINT", exitNow).once("SIGTERM", exitNow)
   const stop = async () => {
-    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
-    process.kill(-child.pid, "SIGKILL")
-    await once(child, "exit")
+    process.off("exit", killNow).off("SIGINT", exitNow).off("SIGTERM", exitNow)
+    if (kill(child)) await once(child, "exit")
   }
   try {
     await started
@@ -71,6 +74,13 @@ export const start = async (
     throw error
   }
   return { http, grpc, metrics, group: child.pid ?? 0, log: () => log, [Symbol.asyncDispose]: stop }
+}
+
+/** Whether there was a process to kill. */
+const kill = ({ pid, exitCode, signalCode }: ChildProcess): boolean => {
+  if (exitCode !== null || signalCode !== null || pid === undefined) return false
+  process.kill(-pid, "SIGKILL")
+  return true
 }
 
 /** The lines of a log that say what is wrong; its end if none does. */
