@@ -1,7 +1,8 @@
 /**
  * Measures models in Python against the same bytes through a bare socket to another Python process, and against the
  * floor, a program that only does what every call of a process needs: `node test/python/bench.ts`. Calls alternate, so
- * other load of the machine meets all. Only the ratios of one run count.
+ * other load of the machine meets all. Only the ratios of one run count, with all processes in the same place: to wake
+ * another core takes longer than a small call.
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -15,6 +16,7 @@ import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import { Python } from "@nereid/python"
 import { Effect, Exit, Layer, Result, Scope } from "effect"
 import { python } from "../fixtures/python.ts"
+import * as Placement from "./Placement.ts"
 
 class Bytes extends Model.Service<Bytes>()("bytes", {
   inputs: { x: Tensor.UINT8(-1) },
@@ -177,25 +179,11 @@ const run = async (executable: string) => {
     const call = callOf(running, small)
     for (let number = 0; number < 5000; number++) await call()
   }
-  for (const [name, length, perRound, rounds] of [
-    ["64 B", 64, 100, 30],
-    ["64 KB", 64 * 1024, 50, 20],
-    ["600 KB", 600 * 1024, 20, 15],
-    ["10 MB", 10 * 1024 * 1024, 4, 10],
-  ] as const) {
-    const tensor = Tensor.make("UINT8", [length], new Uint8Array(length))
-    const bare = await echo(executable, length)
-    const least = await floor(executable, length)
-    const calls = [bare.call, least.call, callOf(triton, tensor), callOf(plain, tensor)]
-    const [socket = 0, atLeast = 0, inModel = 0, inFunction = 0] = await compare(calls, perRound, rounds)
-    console.log(
-      `${name}: bare socket ${socket.toFixed(0)} µs, floor ${atLeast.toFixed(0)} µs (${ratio(socket, atLeast)}), model.py ${inModel.toFixed(0)} µs (${ratio(socket, inModel)}), ` +
-        `function ${inFunction.toFixed(0)} µs (${ratio(socket, inFunction)})`,
-    )
-    bare.end()
-    least.end()
+  for (const place of Placement.all) {
+    console.log(place.name)
+    await sizes(executable, [triton, plain], place)
+    await shared(executable, place)
   }
-  await shared(executable)
   const texts = await build(Python.layer(Texts, { file: file("identity"), python: executable }))
   const strings = await Effect.runPromise(
     Effect.provideContext(
@@ -227,8 +215,31 @@ const run = async (executable: string) => {
   console.log(`async def of 1 ms, 64 requests under way: ${perSecond.toFixed(0)} requests/s`)
 }
 
+/** Calls of one caller with each of the sizes, of a model.py and of a function. */
+const sizes = async (executable: string, models: ReadonlyArray<RunningModel>, place: Placement.Placement) => {
+  for (const [name, length, perRound, rounds] of [
+    ["64 B", 64, 100, 30],
+    ["64 KB", 64 * 1024, 50, 20],
+    ["600 KB", 600 * 1024, 20, 15],
+    ["10 MB", 10 * 1024 * 1024, 4, 10],
+  ] as const) {
+    const tensor = Tensor.make("UINT8", [length], new Uint8Array(length))
+    const bare = await echo(executable, length)
+    const least = await floor(executable, length)
+    place.take()
+    const calls = [bare.call, least.call, ...models.map((model) => callOf(model, tensor))]
+    const [socket = 0, atLeast = 0, inModel = 0, inFunction = 0] = await compare(calls, perRound, rounds)
+    console.log(
+      `  ${name}: bare socket ${socket.toFixed(0)} µs, floor ${atLeast.toFixed(0)} µs (${ratio(socket, atLeast)}), model.py ${inModel.toFixed(0)} µs (${ratio(socket, inModel)}), ` +
+        `function ${inFunction.toFixed(0)} µs (${ratio(socket, inFunction)})`,
+    )
+    bare.end()
+    least.end()
+  }
+}
+
 /** Callers whose requests share batches, against as many bytes through the socket at once. */
-const shared = async (executable: string) => {
+const shared = async (executable: string, place: Placement.Placement) => {
   const [callers, length] = [16, 64 * 1024]
   const calls: Array<Call> = []
   for (const options of [{ file: file("identity") }, { file: file("functions"), function: "same" }]) {
@@ -239,10 +250,11 @@ const shared = async (executable: string) => {
     calls.push(() => Promise.all(Array.from({ length: callers }, call)))
   }
   const bare = await echo(executable, callers * length)
+  place.take()
   const times = await compare([bare.call, ...calls], 20, 40)
   const [socket = 0, inModel = 0, inFunction = 0] = times.map((time) => time / callers)
   console.log(
-    `64 KB, 16 callers: bare socket ${socket.toFixed(0)} µs each, model.py ${inModel.toFixed(0)} µs ` +
+    `  64 KB, 16 callers: bare socket ${socket.toFixed(0)} µs each, model.py ${inModel.toFixed(0)} µs ` +
       `(${ratio(socket, inModel)}), function ${inFunction.toFixed(0)} µs (${ratio(socket, inFunction)})`,
   )
   bare.end()
