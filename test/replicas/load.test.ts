@@ -33,15 +33,20 @@ interface Disturbance {
   readonly name: string
   readonly begin: NodeJS.Signals
   readonly end: (replicas: Replicas) => Promise<void> | void
-  /** Whether a call fails that the server may have executed, where that matters. */
-  readonly loses: boolean
+  /** Errors of calls that it may have executed, where that matters. Default: none. */
+  readonly lost?: RegExp
 }
 
 const disturbances: ReadonlyArray<Disturbance> = [
-  { name: "killed", begin: "SIGKILL", end: (replicas) => replicas.restart(2), loses: true },
-  { name: "stopped", begin: "SIGTERM", end: (replicas) => replicas.restart(2), loses: false },
-  { name: "halted", begin: "SIGSTOP", end: (replicas) => replicas.signal(2, "SIGCONT"), loses: false },
-  { name: "ten times slower", begin: "SIGUSR2", end: (replicas) => replicas.signal(2, "SIGUSR2"), loses: false },
+  {
+    name: "killed",
+    begin: "SIGKILL",
+    end: (replicas) => replicas.restart(2),
+    lost: /^Unavailable: the connection to .* was lost/,
+  },
+  { name: "stopped", begin: "SIGTERM", end: (replicas) => replicas.restart(2) },
+  { name: "halted", begin: "SIGSTOP", end: (replicas) => replicas.signal(2, "SIGCONT"), lost: /^DeadlineExceeded/ },
+  { name: "ten times slower", begin: "SIGUSR2", end: (replicas) => replicas.signal(2, "SIGUSR2") },
 ]
 
 /** Attempts that have ended on a replica, by the metric. */
@@ -121,7 +126,7 @@ it.each(["grpc", "http"] as const)(
     }
 
     let before = await healthy("healthy")
-    for (const { name, begin, end, loses } of disturbances) {
+    for (const { name, begin, end, lost } of disturbances) {
       const { pids } = replicas
       const began = load.now
       replicas.signal(2, begin)
@@ -153,9 +158,9 @@ it.each(["grpc", "http"] as const)(
       note(`${name}, not idempotent`, [`${count} calls, ${errors.length} failed`, ...new Set(errors)].join("\n"))
       note(`${name}, p99 of windows`, `${shown(times)}, healthy before ${shown(before)}, after ${shown(afterwards)}`)
       note(`${name}, attempts on it`, `${(100 * share).toFixed(2)} %`)
-      // Requests that were under way at the replica.
-      if (loses) for (const error of errors) expect(error).toMatch(/^Unavailable: the connection to .* was lost/)
-      else expect(errors).toEqual([])
+      expect(errors.filter((error) => lost?.test(error) !== true)).toEqual([])
+      // Those that were under way at the replica, before the client knew.
+      expect(errors.length).toBeLessThan(10)
       expect.soft(share, `${name}: part of the attempts that went to it`).toBeLessThan(0.01)
       expect.soft(uneven, `${name}: unevenness of the others`).toBeLessThan(0.1)
       // The machine may have been busier before than after, or after than before.
