@@ -10,14 +10,29 @@ import { Effect, Exit, Scope } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { onTestFinished } from "vitest"
-import * as GrpcClient from "../../packages/server/src/grpc/GrpcClient.fixture.ts"
+import * as Grpc from "../../packages/server/src/grpc/GrpcClient.fixture.ts"
 import { repository, type RepositoryFixture } from "../fixtures/repository.ts"
 import { python } from "../fixtures/python.ts"
+import * as GrpcClient from "./GrpcClient.ts"
+import * as HttpClient from "./HttpClient.ts"
+import type { PythonClient, Transport } from "./PythonClient.ts"
 
 export { failureOf } from "../../packages/server/src/grpc/GrpcClient.fixture.ts"
 
 // The servers of the tests find it so.
 if (python !== undefined) process.env["NEREID_PYTHON"] = python
+
+/** Input IN and output OUT, of one text or of numbers. */
+export const pairOf = (kind: string, dims = "1"): string =>
+  `input { name: "IN" data_type: TYPE_${kind} dims: ${dims} } output { name: "OUT" data_type: TYPE_${kind} dims: ${dims} }`
+
+export const texts = pairOf("STRING")
+
+export const decoupled = "model_transaction_policy { decoupled: true }"
+
+/** A parameter of the configuration. */
+export const parameter = (name: string, value: string | number): string =>
+  `parameters { key: "${name}" value { string_value: "${value}" } }`
 
 const anywhere = { host: "127.0.0.1", port: 0 } as const
 
@@ -69,8 +84,15 @@ export interface JsonResponse {
 export type InferRequest = MessageInitShape<typeof ModelInferRequestSchema>
 export type StreamResponse = MessageShape<typeof ModelStreamInferResponseSchema>
 
-/** Starts a server over the fixture, with the Python of the tests. */
+/** Starts a server over the fixture, with the Python of the tests. A test that ends stops it. */
 export const serve = async (fixture: RepositoryFixture, options: Partial<Repository.Options> = {}) => {
+  const served = await start(fixture, options)
+  onTestFinished(served.stop)
+  return served
+}
+
+/** Starts a server that its caller stops. */
+export const start = async (fixture: RepositoryFixture, options: Partial<Repository.Options> = {}) => {
   const logFile = join(fixture.path, ".log")
   const layer = Repository.layer({ directories: [fixture.path], exitOnError: false, ...options })
   const server = await Server.start([], layer, {
@@ -84,9 +106,9 @@ export const serve = async (fixture: RepositoryFixture, options: Partial<Reposit
   const stop = async () => {
     if (isStopped) return
     isStopped = true
+    close()
     await server.stop()
   }
-  onTestFinished(stop)
   const address = `http://127.0.0.1:${server.http.port}`
   const request = async (path: string, body?: unknown) => {
     const response = await fetch(`${address}/v2/${path}`, {
@@ -99,10 +121,15 @@ export const serve = async (fixture: RepositoryFixture, options: Partial<Reposit
     const { status, body } = await request(`models/${model}/infer`, { inputs, ...more })
     return { status, ...(body as JsonResponse) }
   }
-  const { rpc, close } = GrpcClient.connect(`http://127.0.0.1:${server.grpc.port}`)
-  onTestFinished(close)
+  const { rpc, close } = Grpc.connect(`http://127.0.0.1:${server.grpc.port}`)
+  const clients: Readonly<Record<Transport, PythonClient>> = {
+    HTTP: HttpClient.make(address),
+    gRPC: GrpcClient.make(rpc),
+  }
   return {
     server,
+    clients,
+    fixture,
     address,
     stop,
     request,
@@ -126,7 +153,7 @@ export const serve = async (fixture: RepositoryFixture, options: Partial<Reposit
   }
 }
 
-export type Served = Awaited<ReturnType<typeof serve>>
+export type Served = Awaited<ReturnType<typeof start>>
 
 const sent = async function* (requests: ReadonlyArray<InferRequest>) {
   yield* requests

@@ -1,4 +1,4 @@
-"""Decoupled and async: waits for as many seconds as IN says, then answers them."""
+"""Decoupled and async: answers a positive number once a request of 0 has come, and refuses negative ones."""
 
 import asyncio
 
@@ -7,12 +7,17 @@ import triton_python_backend_utils as pb
 
 
 class TritonPythonModel:
+    def initialize(self, args):
+        self.released = 0
+
     async def execute(self, requests):
         for request in requests:
-            seconds = float(pb.get_input_tensor_by_name(request, "IN").as_numpy().reshape(-1)[0])
-            if seconds < 0:
-                raise ValueError("wait_secs cannot be negative")
-            await asyncio.sleep(seconds)
+            number = float(pb.get_input_tensor_by_name(request, "IN").as_numpy().reshape(-1)[0])
+            if number < 0:
+                raise ValueError("a number cannot be negative")
             sender = request.get_response_sender()
-            answer = pb.Tensor("OUT", np.array([seconds], dtype=np.float32))
-            sender.send(pb.InferenceResponse([answer]), pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+            answer = pb.InferenceResponse([pb.Tensor("OUT", np.array([number], dtype=np.float32))])
+            while number > 0 and self.released == 0:
+                await asyncio.sleep(0.001)
+            self.released += -1 if number > 0 else 1
+            sender.send(answer, pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL)

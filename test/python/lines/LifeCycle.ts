@@ -1,0 +1,56 @@
+/** Lines of the life of a model, except its executions. */
+import { local, wired } from "./PythonLine.ts"
+
+export const lifeCycle = [
+  ...wired({
+    "P2.order": "auto_complete_config, `__init__`, initialize, execute, finalize",
+    "P2.optional": "all but execute are optional",
+    "P2.complete.process": "auto_complete_config runs in another process than the instances",
+    "P2.complete.once": "once for a load of a version",
+    "P2.complete.off": "not with --disable-auto-complete-config",
+    "P2.complete.result": "its result is the configuration",
+    "P2.complete.return": "it must return a ModelConfig",
+    "P2.complete.raise": "an exception fails the load with its text",
+    "P2.complete.calls": "it cannot call models",
+    "P2.args.seven": "initialize has seven arguments, all of them texts",
+    "P2.args.config": "model_config: the completed configuration as JSON",
+    "P2.args.kind": "model_instance_kind: CPU, GPU or MODEL",
+    "P2.args.instance": "model_instance_name: `<model>_<group>_<index>`",
+    "P2.args.device": "model_instance_device_id: 0",
+    "P2.args.repository": "model_repository: the directory of the model",
+    "P2.args.version": "model_version",
+    "P2.args.name": "model_name",
+    "P2.args.parameters": "parameters of the configuration have string_value",
+    "P2.initialize.raise": "an exception of initialize fails the load with its text",
+    "P2.initialize.killed": "death in initialize: `Stub process '<instance>' is not healthy.`",
+    "P2.initialize.calls": "it cannot call models",
+    "P2.finalize.unload": "finalize runs at the unload",
+    "P2.finalize.raise": "an exception of it is only logged",
+    "P2.finalize.calls": "it cannot call models",
+    "P2.ready.absent": "without is_ready a model is ready while its process lives",
+    "P2.ready.true": "is_ready decides",
+    "P2.ready.async": "it may be a coroutine",
+    "P2.ready.every": "each instance must be ready",
+    "P2.ready.false": "False: `Model '<instance>' is not ready (user-defined check failed).`",
+    "P2.ready.raise": "an exception: not ready",
+    "P2.ready.kind": "another value: `is_ready() must return a boolean value`",
+    "P2.ready.shared": "checks at the same time share one call",
+    "P2.ready.log": "the verbose log has the reason",
+    "P2.ready.server": "the server is not ready either",
+    "P2.ready.infer": "requests are executed all the same",
+  }),
+  ...local("no client sees the copy of the configuration that the code receives", {
+    "P2.complete.dict": "as_dict has `input`, `output` and `max_batch_size` in any case",
+  }),
+  ...local("the texts are in the log", {
+    "P2.complete.log": "`Failed to initialize Python stub for auto-complete: …`",
+    "P2.initialize.log": "`Failed to initialize Python stub: …`",
+  }),
+  ...local("a test with a clock waits for the limit", {
+    "P2.ready.limit": "after 5 seconds: `Timed out waiting for user-defined is_ready() response`",
+    "P2.ready.late": "the call goes on, and later checks share its result",
+  }),
+  ...local("a parameter without a value has no limit", {
+    "P2.initialize.unlimited": "initialize has no limit of time by default",
+  }),
+]

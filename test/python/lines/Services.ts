@@ -1,0 +1,47 @@
+/** Lines of the API: log, metrics, loading of models, ModelConfig. */
+import { local, wired } from "./PythonLine.ts"
+
+export const services = [
+  ...wired({
+    "P3.log.steps": "Logger works in initialize, execute and finalize",
+    "P3.log.levels": "log(message, level), log_info, log_warn, log_error, log_verbose",
+    "P3.log.place": "lines have the file and line of the caller",
+    "P3.log.settings": "they follow the settings of the log",
+    "P3.metric.counter": "counters: increment by 0 or more; set and observe raise",
+    "P3.metric.gauge": "gauges: set, increment by anything; observe raises",
+    "P3.metric.histogram": "histograms: observe alone",
+    "P3.metric.buckets": "with buckets, strictly ascending, `[]` too; others have none",
+    "P3.metric.value": "value()",
+    "P3.metric.family": "a family of the same name is shared, with the first description",
+    "P3.metric.kind": "one of another kind: `Error when creating MetricFamily: …`",
+    "P3.metric.labels": "the same labels are the same metric",
+    "P3.metric.deleted": "a metric without its family: `Invalid metric operation as the corresponding …`",
+    "P3.metric.prefixes": "`Failed to increment metric value: `, set, observe, get",
+    "P3.metric.gone": "a family vanishes with its last reference",
+    "P3.metric.shown": "/metrics shows changes at once",
+    "P3.control.load": "load_model, and is_model_ready afterwards",
+    "P3.control.config": "with another configuration",
+    "P3.control.files": "with files, which need a configuration",
+    "P3.control.unload": "unload_model returns before the end",
+    "P3.control.version": "is_model_ready of a version",
+    "P3.control.unknown": "of an unknown model: an exception",
+    "P3.control.explicit": "loads need explicit control",
+    "P3.control.prefixes": "`Failed to load model: `, unload, `Failed to check model readiness: `",
+    "P3.config.batch": "set_max_batch_size: an error if the configuration has more",
+    "P3.config.dynamic": "set_dynamic_batching",
+    "P3.config.add": "add_input, add_output",
+    "P3.config.policy": "set_model_transaction_policy",
+    "P3.config.datatype":
+      "`unable to load model 'm', configuration expects datatype A for input 'x', model provides B`",
+  }),
+  ...local("the class refuses it before a message exists", {
+    "P3.log.arguments": "a message that is no text, or a level that is a number, is a TypeError",
+    "P3.control.phases": "no loads in auto_complete_config and finalize",
+    "P3.config.dict": "as_dict()",
+    "P3.config.dynamic-refused": "dynamic batching excludes sequence_batching and ensembles, and does nothing twice",
+    "P3.config.unknown": "`… contains property other than …`",
+    "P3.config.missing": "`… is missing 'dims' property.`",
+    "P3.config.dims": "`model 'm', tensor 'x': the model expects dims … but the model configuration specifies dims …`",
+    "P3.config.filled": "an entry of the same name is filled in, and not doubled",
+  }),
+]
