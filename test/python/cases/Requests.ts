@@ -121,7 +121,7 @@ export const requests: CaseGroup = {
           await read(server, "[__import__('sys').modules[type(self).__module__].__name__, pb.get_model_dir()]"),
         ).toEqual(["1.model", `${path}/sync/1`])
         const paths = await read(server, "__import__('sys').path[-3:]")
-        expect(paths).toEqual([`${path}/sync/1`, `${path}/sync`, expect.stringMatching(/\/packages\/python\/python$/)])
+        expect(paths).toEqual([expect.stringMatching(/\/packages\/python\/python$/), `${path}/sync/1`, `${path}/sync`])
         const again = "[__import__('model').TritonPythonModel is type(self), __import__('model').__name__]"
         expect(await read(server, again)).toEqual([false, "model"])
         expect(await read(server, "os.getcwd()")).toBe(process.cwd())

@@ -12,7 +12,8 @@ export const processes = [
     "P1.file.missing-strict": "also without auto-completion",
     "P1.file.class": "the class must be TritonPythonModel",
     "P1.import.name": "the module is `<version>.<stem>`",
-    "P1.import.path": "the path ends with the version directory, the model directory and that of the API",
+    "P1.import.path":
+      "the path has the version directory, the model directory and that of the API (Triton: at its end; here: before them)",
     "P1.import.absolute": "files beside the code are imported by name",
     "P1.import.relative": "and relatively",
     "P1.import.again": "`import model` loads the file a second time",

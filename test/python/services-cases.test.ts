@@ -1,0 +1,4 @@
+import { services } from "./cases/Services.ts"
+import { testGroup } from "./PythonCase.ts"
+
+testGroup(services)
