@@ -22,3 +22,30 @@ from nereid_model.sender import InferenceResponseSender as InferenceResponseSend
 from nereid_model.shared_memory import shared_memory as shared_memory
 from nereid_model.tensor import Tensor as Tensor
 from nereid_model.trace import InferenceTrace as InferenceTrace
+
+__all__ = [
+    "TRITONSERVER_MEMORY_CPU",
+    "TRITONSERVER_MEMORY_GPU",
+    "DataType",
+    "InferenceRequest",
+    "InferenceResponse",
+    "InferenceResponseSender",
+    "InferenceTrace",
+    "LogLevel",
+    "Logger",
+    "MemoryType",
+    "Metric",
+    "MetricFamily",
+    "MetricKind",
+    "PreferredMemory",
+    "ResponseIterator",
+    "Tensor",
+    "TritonError",
+    "TritonErrorCode",
+    "TritonModelException",
+    "get_model_dir",
+    "is_model_ready",
+    "load_model",
+    "shared_memory",
+    "unload_model",
+]

@@ -28,6 +28,41 @@ from nereid_model.response import InferenceResponse as InferenceResponse
 from nereid_model.tensor import Tensor as Tensor
 from nereid_model.trace import InferenceTrace as InferenceTrace
 
+__all__ = [
+    "TRITONSERVER_MEMORY_CPU",
+    "TRITONSERVER_MEMORY_GPU",
+    "TRITONSERVER_REQUEST_FLAG_SEQUENCE_END",
+    "TRITONSERVER_REQUEST_FLAG_SEQUENCE_START",
+    "TRITONSERVER_REQUEST_RELEASE_ALL",
+    "TRITONSERVER_REQUEST_RELEASE_RESCHEDULE",
+    "TRITONSERVER_RESPONSE_COMPLETE_FINAL",
+    "TRITON_STRING_TO_NUMPY",
+    "InferenceRequest",
+    "InferenceResponse",
+    "InferenceTrace",
+    "Logger",
+    "MetricFamily",
+    "ModelConfig",
+    "PreferredMemory",
+    "Tensor",
+    "TritonError",
+    "TritonModelException",
+    "deserialize_bytes_tensor",
+    "get_input_config_by_name",
+    "get_input_tensor_by_name",
+    "get_model_dir",
+    "get_output_config_by_name",
+    "get_output_tensor_by_name",
+    "is_model_ready",
+    "load_model",
+    "numpy_to_triton_type",
+    "serialize_byte_tensor",
+    "triton_string_to_numpy",
+    "triton_to_numpy_type",
+    "unload_model",
+    "using_decoupled_model_transaction_policy",
+]
+
 def get_input_tensor_by_name(inference_request: InferenceRequest, name: str) -> Optional[Tensor]: ...
 def get_output_tensor_by_name(inference_response: InferenceResponse, name: str) -> Optional[Tensor]: ...
 def get_input_config_by_name(model_config: dict[str, Any], name: str) -> Optional[dict[str, Any]]: ...

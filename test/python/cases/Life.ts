@@ -6,6 +6,17 @@ import { code, numbers, pairOf, parameter, text, texts } from "../PythonReposito
 const floats = pairOf("FP32", "4")
 const row = numbers("IN", "FP32", [4], [1, 2, 3, 4])
 
+/** Calls a model in finalize. */
+const calling = `import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return []
+
+    def finalize(self):
+        pb_utils.InferenceRequest(model_name="logs", inputs=[], requested_output_names=[]).exec()
+`
+
 export const life: CaseGroup = {
   name: "the life of models in Python",
   models: {
@@ -31,6 +42,8 @@ export const life: CaseGroup = {
     process.env["NEREID_TEST_GIVEN"] = "shown"
     fixture.write("bare/1/model.py", code("triton_complete"))
     fixture.write("by_name/1/model.py", code("triton_identity"))
+    fixture.write("calling/1/model.py", calling)
+    fixture.write("calling/config.pbtxt", `backend: "python" ${floats}`)
     fixture.write("other/1/mymodel.py", code("triton_identity"))
     const pair =
       'input { name: "INPUT0" data_type: TYPE_FP32 dims: 4 } output { name: "OUTPUT0" data_type: TYPE_FP32 dims: 4 }'
@@ -157,6 +170,17 @@ export const life: CaseGroup = {
             new RegExp(`^${letter}\\d{4} \\S+ \\d+ model\\.py:\\d+\\] Execute-${kind} Msg!$`, "m"),
           )
         }
+      },
+    },
+    {
+      name: "finalize cannot call models",
+      proves: ["P2.finalize.calls"],
+      run: async ({ client, newLog }) => {
+        expect(await client.unload("calling")).toBe(undefined)
+        await expect
+          .poll(newLog)
+          .toMatch(/finalize of instance 'calling_0' failed: .*BLS is only supported during the 'execute' function\./)
+        expect(await client.load("calling")).toBe(undefined)
       },
     },
     {

@@ -18,6 +18,7 @@ class Raises(unittest.TestCase):
 
 
 class Functions(Raises):
+    # P3.function.output@local P3.function.config@local
     def test_tensors_and_configurations_are_found_by_name(self):
         tensor = pb.Tensor("A", np.zeros(1))
         request = pb.InferenceRequest(model_name="m", inputs=[tensor], requested_output_names=[])
@@ -32,6 +33,7 @@ class Functions(Raises):
         self.assertIsNone(pb.get_input_config_by_name({}, "A"))
         self.assertIsNone(pb.get_output_config_by_name(config, "A"))
 
+    # P3.function.decoupled@local
     def test_the_transaction_policy_is_read_from_the_configuration(self):
         for config, decoupled in (
             ({}, False),
@@ -40,6 +42,7 @@ class Functions(Raises):
         ):
             self.assertIs(pb.using_decoupled_model_transaction_policy(config), decoupled)
 
+    # P3.types.string@local P3.types.numbers@local
     def test_datatypes_map_to_numpy_and_back(self):
         pairs = {
             "BOOL": (1, np.bool_),
@@ -63,6 +66,7 @@ class Functions(Raises):
             self.assertEqual(pb.numpy_to_triton_type(kind), number)
         self.raises("TYPE_BF16", pb.triton_string_to_numpy, "TYPE_BF16", kind=KeyError)
 
+    # P3.constants@local
     def test_constants_have_their_values(self):
         self.assertEqual(
             (
@@ -75,12 +79,32 @@ class Functions(Raises):
             (1, 2, 1, 1, 2),
         )
 
+    # P1.api.native@local
     def test_the_native_module_has_the_same_classes_and_more(self):
         for name in ("Tensor", "InferenceRequest", "InferenceResponse", "Logger", "MetricFamily", "TritonError"):
             self.assertIs(getattr(c, name), getattr(pb, name))
         for name in ("InferenceResponseSender", "ResponseIterator", "InferenceTrace", "Metric", "MetricKind"):
             self.assertTrue(isinstance(getattr(c, name), type))
         self.assertGreater(c.shared_memory.free_memory(), 1 << 30)
+
+    # P1.api.names@local
+    def test_the_module_has_every_name_of_the_reference(self):
+        for name in (
+            "TRITONSERVER_MEMORY_CPU TRITONSERVER_MEMORY_GPU TRITON_STRING_TO_NUMPY TritonError TritonModelException "
+            "Tensor InferenceRequest InferenceResponse Logger PreferredMemory MetricFamily ModelConfig load_model "
+            "unload_model is_model_ready get_model_dir get_input_tensor_by_name get_output_tensor_by_name "
+            "get_input_config_by_name get_output_config_by_name using_decoupled_model_transaction_policy "
+            "triton_string_to_numpy triton_to_numpy_type numpy_to_triton_type serialize_byte_tensor "
+            "deserialize_bytes_tensor"
+        ).split():
+            self.assertTrue(hasattr(pb, name), name)
+
+    # P3.memory@local
+    def test_preferred_memory_takes_a_kind_and_a_device(self):
+        for args in ((pb.TRITONSERVER_MEMORY_CPU,), (pb.TRITONSERVER_MEMORY_GPU, 1)):
+            self.assertIsInstance(pb.PreferredMemory(*args), pb.PreferredMemory)
+        self.raises("must be", pb.PreferredMemory, 7, kind=TypeError)
+        self.raises("must be", pb.PreferredMemory, pb.TRITONSERVER_MEMORY_CPU, "0", kind=TypeError)
 
     def test_what_needs_a_server_says_so(self):
         for call in (
@@ -94,6 +118,7 @@ class Functions(Raises):
 
 
 class Tensors(Raises):
+    # P3.tensor.name@local
     def test_a_tensor_tells_name_type_and_shape(self):
         array = np.arange(6, dtype=np.float32).reshape(2, 3)
         tensor = pb.Tensor("T", array)
@@ -109,12 +134,14 @@ class Tensors(Raises):
         self.assertEqual(pb.Tensor("T", np.array(3)).shape(), [])
         self.assertEqual(pb.Tensor("T", np.array([1, 2], ">i4")).triton_dtype(), 8)
 
+    # P3.tensor.strings@local
     def test_strings_are_object_arrays_of_bytes(self):
         tensor = pb.Tensor("T", np.array([[b"a"], [b"bc"]]))
         self.assertEqual((tensor.triton_dtype(), tensor.shape()), (13, [2, 1]))
         self.assertEqual(tensor.as_numpy().tolist(), [[b"a"], [b"bc"]])
         self.assertEqual(tensor.as_numpy().dtype, np.object_)
 
+    # P3.tensor.no-name@local P3.tensor.none@local P3.tensor.dtype@local P3.error.kind@local
     def test_wrong_arguments_are_refused(self):
         self.raises("Tensor name cannot be an empty string.", pb.Tensor, "", np.zeros(1))
         for array in (np.array(["text"]), np.array([1j]), np.array(["2020"], "datetime64[Y]")):
@@ -127,6 +154,7 @@ class Requests(Raises):
     def make(self, **fields):
         return pb.InferenceRequest(**{"model_name": "m", "inputs": [], "requested_output_names": [], **fields})
 
+    # P3.request.made@local P3.request.no-inputs@local P3.request.set-flags@local
     def test_a_request_tells_what_it_was_made_of(self):
         request = self.make(request_id="1", correlation_id="c", flags=2, timeout=9, parameters={"k": True})
         self.assertEqual(
@@ -135,7 +163,10 @@ class Requests(Raises):
         )
         self.assertEqual((request.parameters(), request.requested_output_names()), ('{"k": true}', set()))
         self.assertIsNone(request.trace().get_context())
+        request.set_flags(1)
+        self.assertEqual(request.flags(), 1)
 
+    # P3.request.none@local
     def test_none_is_refused_for_everything_but_parameters(self):
         for name in (
             "request_id",
@@ -153,17 +184,20 @@ class Requests(Raises):
                 self.raises("", self.make, kind=TypeError, **{name: None})
         self.assertEqual(self.make(parameters=None).parameters(), "{}")
 
+    # P3.request.mandatory@local
     def test_inputs_outputs_and_model_are_mandatory(self):
         fields = {"model_name": "m", "inputs": [], "requested_output_names": []}
         for name in fields:
             with self.subTest(name), self.assertRaises(TypeError):
                 pb.InferenceRequest(**{key: value for key, value in fields.items() if key != name})
 
+    # P3.request.empty-input@local
     def test_an_empty_input_is_named(self):
         self.raises(
             "Input tensor for request with id '' and model name 'm' should not be empty.", self.make, inputs=[None]
         )
 
+    # P3.request.bad-correlation@local P3.request.bad-parameters@local
     def test_wrong_correlation_ids_and_parameters_are_explained(self):
         self.raises("Correlation ID must be integer or string", self.make, correlation_id=1.5)
         self.raises(
@@ -185,6 +219,7 @@ class Requests(Raises):
 
 
 class Responses(Raises):
+    # P3.response.value@local
     def test_a_response_carries_tensors_parameters_or_an_error(self):
         response = pb.InferenceResponse(output_tensors=[pb.Tensor("A", np.zeros(1))], parameters={"a": 1})
         self.assertEqual((response.has_error(), response.error(), response.parameters()), (False, None, '{"a": 1}'))
@@ -193,12 +228,14 @@ class Responses(Raises):
         failed = pb.InferenceResponse(error=pb.TritonError("no", pb.TritonError.UNAVAILABLE))
         self.assertEqual((failed.has_error(), failed.error().message(), failed.parameters()), (True, "no", "{}"))
 
+    # P3.response.empty-output@local
     def test_wrong_arguments_are_refused(self):
         self.raises("Output tensor for inference response should not be empty.", pb.InferenceResponse, [None])
         for args in ((None,), (5,), (["x"],)):
             self.raises("", pb.InferenceResponse, *args, kind=TypeError)
         self.raises("", pb.InferenceResponse, [], "error", kind=TypeError)
 
+    # P3.error.value@local P3.error.codes@local
     def test_error_codes_are_numbers_and_comparable(self):
         names = ["UNKNOWN", "INTERNAL", "NOT_FOUND", "INVALID_ARG", "UNAVAILABLE", "UNSUPPORTED", "ALREADY_EXISTS"]
         self.assertEqual([int(getattr(pb.TritonError, name)) for name in (*names, "CANCELLED")], list(range(8)))
@@ -206,6 +243,7 @@ class Responses(Raises):
         self.assertEqual((error.code(), error.code() == pb.TritonError.INTERNAL), (1, True))
         self.raises("", pb.TritonError, None, kind=TypeError)
 
+    # P3.log.arguments@local
     def test_logger_arguments_are_checked(self):
         for call in (lambda: pb.Logger.log_info(5), lambda: pb.Logger.log("x", 1), lambda: pb.Logger.log(None)):
             self.raises("", call, kind=TypeError)
@@ -215,6 +253,7 @@ class Configuration(Raises):
     def make(self, **fields):
         return pb.ModelConfig(json.dumps({"name": "m", **fields}))
 
+    # P2.complete.dict@local P3.config.dict@local
     def test_the_lists_and_the_batch_size_always_exist(self):
         self.assertEqual(self.make().as_dict(), {"name": "m", "input": [], "output": [], "max_batch_size": 0})
 
@@ -230,6 +269,7 @@ class Configuration(Raises):
             kind=ValueError,
         )
 
+    # P3.config.dynamic-refused@local
     def test_dynamic_batching_excludes_other_schedulers(self):
         config = self.make()
         config.set_dynamic_batching()
@@ -239,6 +279,7 @@ class Configuration(Raises):
         for other in ("sequence_batching", "ensemble_scheduling"):
             self.raises(other, self.make(**{other: {}}).set_dynamic_batching, kind=ValueError)
 
+    # P3.config.filled@local
     def test_inputs_and_outputs_are_added_once_and_filled_in(self):
         config = self.make(input=[{"name": "A", "dims": []}], output=[{"name": "B", "data_type": "TYPE_FP32", "dims": [3]}])
         config.add_input({"name": "A", "data_type": "TYPE_INT8", "dims": [2], "optional": True})
@@ -249,6 +290,7 @@ class Configuration(Raises):
         )
         self.assertEqual([entry["name"] for entry in config.as_dict()["output"]], ["B", "C"])
 
+    # P3.config.unknown@local P3.config.missing@local P3.config.dims@local
     def test_wrong_entries_are_explained(self):
         whole = {"name": "x", "data_type": "TYPE_FP32", "dims": [1]}
         for text, tensor in (

@@ -78,6 +78,7 @@ class ByteStrings(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "expected 3 elements in a BYTES tensor, found 2"):
             decode_byte_strings(encoded([b"a", b"b"]), 3)
 
+    # P3.bytes.serialize@local P3.bytes.deserialize@local
     def test_the_api_functions_keep_their_odd_results(self):
         self.assertEqual(serialize_byte_tensor(np.array([], np.object_)), ())
         self.assertIsNone(serialize_byte_tensor(np.array([1])))

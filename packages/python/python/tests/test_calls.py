@@ -98,10 +98,12 @@ result = [int(r.output_tensors()[0].as_numpy()[0]) for r in asyncio.run(both())]
         self.reply(calls["a"], {"OUT": np.array([1])}, final=1)
         self.assertEqual(self.result(), "[1, 2]")
 
+    # P3.async.loop@local
     def test_an_async_call_needs_a_running_loop(self):
         self.send("try:\n    request().async_exec()\nexcept RuntimeError as error:\n    result = str(error)")
         self.assertEqual(self.result(), "no running event loop")
 
+    # P3.async.cancel@local
     def test_cancelling_an_awaited_call_cancels_the_call(self):
         self.send(
             """
@@ -146,6 +148,7 @@ except StopIteration:
         self.reply(self.call()[0]["n"], {"OUT": np.array([1])}, final=1)
         self.assertEqual(self.result(), "1")
 
+    # P3.async.decoupled@local
     def test_an_async_decoupled_call_can_be_iterated_both_ways(self):
         self.send(
             """
@@ -175,6 +178,7 @@ it.cancel()
         self.reply(number, e="cancelled", k=7, final=1)
         self.assertEqual(self.result(), "[False, True]")
 
+    # P3.iterator.dropped@local
     def test_an_iterator_that_is_dropped_lets_its_responses_go(self):
         self.send("request().exec(decoupled=True)\nresult = 'dropped'")
         number = self.call()[0]["n"]
@@ -182,6 +186,7 @@ it.cancel()
         self.assertEqual(self.result(), "dropped")
         self.reply(number, {"OUT": np.array([1])}, final=1)
 
+    # P6.limit@local
     def test_calls_above_the_limit_wait_for_a_reply(self):
         self.send(
             """
@@ -374,6 +379,7 @@ class Phases(unittest.TestCase):
         with FakeServer(code) as server:
             self.assertIn("BLS is only supported during the 'execute' function.", server.stop()["e"])
 
+    # P3.control.phases@local
     def test_loading_in_initialize_is_allowed_and_in_finalize_not(self):
         code = """
 import triton_python_backend_utils as pb

@@ -63,6 +63,7 @@ requests[0].get_response_sender().send(flags=1)
         answers = self.answers(3)
         self.assertEqual([header["x"] for _, header in answers], [number - 1, number, number])
 
+    # P3.sender.again@local
     def test_the_same_response_may_be_sent_twice(self):
         self.send("r = pb.InferenceResponse([pb.Tensor('OUT', np.array([7]))])\ns = requests[0].get_response_sender()\ns.send(r)\ns.send(r, 1)")
         self.assertEqual([header["final"] for _, header in self.answers(2)], [0, 1])

@@ -34,6 +34,7 @@ class Capsule:
 
 
 class DLPack(unittest.TestCase):
+    # P3.tensor.to-dlpack@local
     def test_every_datatype_goes_out_and_comes_back_without_a_copy(self):
         for kind in (np.bool_, np.uint8, np.int16, np.uint32, np.int64, np.float16, np.float32, np.float64):
             array = np.ones((2, 3), kind)
@@ -42,6 +43,7 @@ class DLPack(unittest.TestCase):
             self.assertTrue(np.shares_memory(back.as_numpy(), array))
             self.assertTrue(back.as_numpy().flags.writeable)
 
+    # P3.tensor.dlpack-protocol@local
     def test_numpy_reads_a_tensor(self):
         array = np.arange(4.0)
         self.assertTrue(np.shares_memory(np.from_dlpack(pb.Tensor("A", array)), array))
@@ -77,6 +79,7 @@ class DLPack(unittest.TestCase):
         del capsule
         self.assertEqual(len(dlpack._exported), before)
 
+    # P3.tensor.dlpack-once@local
     def test_a_capsule_can_be_read_only_once(self):
         capsule = pb.Tensor("A", np.arange(3)).to_dlpack()
         pb.Tensor.from_dlpack("B", capsule)
@@ -88,10 +91,12 @@ class DLPack(unittest.TestCase):
             back = pb.Tensor.from_dlpack("B", pb.Tensor("A", np.ones(shape)).to_dlpack())
             self.assertEqual(back.shape(), list(shape))
 
+    # P3.tensor.dlpack-strings@local
     def test_strings_have_no_dlpack(self):
         with self.assertRaisesRegex(pb.TritonModelException, "DLPack does not have support for string tensors."):
             pb.Tensor("A", np.array([b"x"])).to_dlpack()
 
+    # P3.tensor.from-dlpack@local P3.tensor.dlpack-strides@local
     def test_other_objects_and_layouts_are_refused(self):
         with self.assertRaises(pb.TritonModelException):
             pb.Tensor.from_dlpack("A", [1, 2])
@@ -111,6 +116,7 @@ class DLPack(unittest.TestCase):
         with self.assertRaisesRegex(pb.TritonModelException, "not in the memory of the CPU"):
             pb.Tensor.from_dlpack("B", Capsule(tensor, (2, 0)))
 
+    # P3.tensor.bf16-text@local
     def test_bf16_travels_as_its_bits_and_only_by_dlpack(self):
         items, body = fake_server.pack({"A": ("BF16", [2], b"\x80\x3f\x00\x40")})
         tensor = read_tensors(items, bytearray(body))[0]

@@ -165,6 +165,7 @@ result = None
         code = "requests[0].set_release_flags(pb.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)\nresult = [None]"
         self.assertEqual(run(self.server, code)["r"], [{"re": 1}])
 
+    # P2.reschedule.flags@local
     def test_unknown_release_flags_are_refused(self):
         self.assertIn("Unsupported flag provided", self.failure("requests[0].set_release_flags(7)"))
 

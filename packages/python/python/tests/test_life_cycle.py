@@ -154,6 +154,7 @@ class TritonPythonModel:
             server.stop()
             self.assertEqual(server.process.stdout.read(), b"at the end\n")
 
+    # P1.output.lines@local
     def test_prints_arrive_line_by_line(self):
         with FakeServer("print('loaded', 5)\n" + NOTHING) as server:
             self.assertEqual(server.process.stdout.readline(), b"loaded 5\n")
@@ -283,6 +284,7 @@ class TritonPythonModel:
 
 
 class ReadinessAlone(unittest.TestCase):
+    # P2.ready.limit@local P2.ready.late@local
     def test_a_check_past_its_limit_goes_on_and_its_result_is_shared_later(self):
         from nereid_model.event_loop import EventLoop
         from nereid_model.readiness import Readiness

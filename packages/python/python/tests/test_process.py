@@ -52,6 +52,7 @@ class End(unittest.TestCase):
             server.control.close()
             self.assertEqual(server.process.wait(20), 1)
 
+    # P1.orphan.ends@local
     def test_the_end_of_control_skips_finalize(self):
         with FakeServer(EVAL + "    def finalize(self):\n        print('finalized')\n") as server:
             server.control.close()
@@ -63,6 +64,7 @@ class End(unittest.TestCase):
             server.data.close()
             self.assertEqual(server.process.wait(20), 1)
 
+    # P1.signal.ignored@local
     def test_signals_of_a_terminal_are_ignored(self):
         with FakeServer(EVAL) as server:
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -79,6 +81,7 @@ class End(unittest.TestCase):
             server.wait(33)
             self.assertEqual(server.process.wait(20), 0)
 
+    # P1.orphan.native@local
     @unittest.skipUnless(sys.platform.startswith("linux"), "needs Linux")
     def test_the_death_of_the_server_ends_native_code_that_holds_the_lock_of_python(self):
         script = """
