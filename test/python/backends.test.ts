@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest"
 import { repository } from "../fixtures/repository.ts"
 import { python } from "../fixtures/python.ts"
 import { nereidWith } from "../Program.ts"
+import { dataOf } from "./PythonCase.ts"
 import { code, scoped, serve, text } from "./PythonRepository.ts"
 
 /** A backend directory with the backend `shared`. */
@@ -20,6 +21,7 @@ const backends = async () => {
 const own = "raise RuntimeError('the file of the model')"
 
 describe.skipIf(python === undefined)("backends in Python", () => {
+  // P4.backend.models@both P4.backend.directory@both
   it("one runs several models and versions, with the arguments and directories of each", async () => {
     const [directory, models] = [await backends(), await scoped(repository)]
     models.write("one/config.pbtxt", 'backend: "shared" version_policy { all {} }')
@@ -30,29 +32,31 @@ describe.skipIf(python === undefined)("backends in Python", () => {
     models.write("two/1/weights.bin", "")
     // Triton would execute a stub that was compiled for the model.
     models.write("two/triton_python_backend_stub", "")
-    const { infer, config, log } = await serve(models, { python: { backendDirectory: directory.path } })
-    const seen = async (path: string) => JSON.parse(String((await infer(path, [text("IN", "")])).outputs?.[0]?.data[0]))
+    const { clients, log } = await serve(models, { python: { backendDirectory: directory.path } })
     const shared = {
       file: join(directory.path, "shared/model.py"),
       module: ["model", ""],
       part: "a part of the backend",
       runtime: "model.py",
     }
-    for (const [model, version] of [
-      ["one", "1"],
-      ["one", "3"],
-      ["two", "1"],
-    ] as const) {
-      expect(await seen(`${model}/versions/${version}`)).toMatchObject({
-        ...shared,
-        model_name: model,
-        model_version: version,
-        model_repository: join(models.path, model),
-        directory: join(models.path, model, version),
-      })
+    for (const client of Object.values(clients)) {
+      for (const [model, version] of [
+        ["one", "1"],
+        ["one", "3"],
+        ["two", "1"],
+      ] as const) {
+        const seen = JSON.parse(String(dataOf(await client.infer(model, [text("IN", "")], { version }))?.[0]))
+        expect(seen).toMatchObject({
+          ...shared,
+          model_name: model,
+          model_version: version,
+          model_repository: join(models.path, model),
+          directory: join(models.path, model, version),
+        })
+      }
+      // As in Triton, the configuration shows the runtime that was found.
+      expect(await client.config("one")).toMatchObject({ backend: "shared", runtime: "model.py", max_batch_size: 0 })
     }
-    // As in Triton, the configuration shows the runtime that was found.
-    expect(await config("one")).toMatchObject({ backend: "shared", runtime: "model.py", max_batch_size: 0 })
     expect(log()).not.toContain("not supported")
     expect(log()).toMatch(/^W.*two\/triton_python_backend_stub is not used/m)
   })
@@ -67,6 +71,7 @@ describe.skipIf(python === undefined)("backends in Python", () => {
     expect((await index())[0]?.reason).toContain(join(models.path, "m/absent"))
   })
 
+  // P4.backend.env@both
   it("the environment packed beside a backend runs its models, unless a model names another one", async () => {
     const [directory, models] = [await backends(), await scoped(repository)]
     const cache = mkdtempSync(join(tmpdir(), "nereid-cache-"))
@@ -89,11 +94,13 @@ describe.skipIf(python === undefined)("backends in Python", () => {
     const named = `parameters { key: "EXECUTION_ENV_PATH" value { string_value: "${packed}" } }`
     models.write("named/config.pbtxt", `backend: "shared" ${named}`)
     models.write("named/1/weights.bin", "")
-    const { infer, log } = await serve(models, { python: { backendDirectory: directory.path } })
-    const environmentOf = async (model: string) =>
-      JSON.parse(String((await infer(model, [text("IN", "")])).outputs?.[0]?.data[0])).environment
-    expect(await environmentOf("packed")).toContain(join(cache, "nereid/python"))
-    expect(await environmentOf("named")).toBe(packed)
+    const { clients, log } = await serve(models, { python: { backendDirectory: directory.path } })
+    for (const client of Object.values(clients)) {
+      const environmentOf = async (model: string) =>
+        JSON.parse(String(dataOf(await client.infer(model, [text("IN", "")]))?.[0])).environment
+      expect(await environmentOf("packed")).toContain(join(cache, "nereid/python"))
+      expect(await environmentOf("named")).toBe(packed)
+    }
     expect(log()).toContain(`Using Python execution env ${archive}`)
 
     const flags = [`--model-repository=${models.path}`, `--backend-directory=${directory.path}`]

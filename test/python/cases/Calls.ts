@@ -249,7 +249,7 @@ pb.Logger.log_info(f"the caller: {response.has_error()}")`
         controller.abort()
         await left
         await expect.poll(newLog).toContain("the caller: False")
-        expect(newLog()).toContain("the called one: False")
+        await expect.poll(newLog).toContain("the called one: False")
       },
     },
     {

@@ -44,7 +44,7 @@ export const executions: CaseGroup = {
   cases: [
     {
       name: "a model without execute fails its requests, and names its file",
-      proves: ["P2.execute.missing", "P2.optional"],
+      proves: ["P2.execute.missing"],
       run: async ({ client, fixture }) => {
         const { status, error } = await client.infer("absent", [single])
         expect(status).toBe(statusOf(client, "INTERNAL"))

@@ -34,6 +34,7 @@ export const life: CaseGroup = {
     },
     single: { file: "triton_apart", config: texts },
     completed: { file: "triton_complete" },
+    policy: { file: "decoupled" },
     steps: { file: "triton_steps" },
     logs: { file: "triton_life", config: floats },
     fini_error: { file: "triton_life", config: floats },
@@ -90,7 +91,7 @@ export const life: CaseGroup = {
     },
     {
       name: "a model.py is found by its backend, by itself, by its name, and under another name",
-      proves: ["P1.detect.backend", "P1.detect.file", "P1.detect.name", "P1.file.default"],
+      proves: ["P2.optional", "P1.detect.backend", "P1.detect.file", "P1.detect.name", "P1.file.default"],
       run: async ({ client }) => {
         for (const model of ["completed", "bare"]) {
           const { outputs } = await client.infer(model, [numbers("IN", "FP32", [1, 4], [1, 2, 3, 4])])
@@ -166,11 +167,32 @@ export const life: CaseGroup = {
         for (const [letter, kind] of ["ISpecific", "IInfo", "WWarning", "EError", "IVerbose"].map(
           (word) => [word.slice(0, 1), word.slice(1)] as const,
         )) {
-          expect(newLog()).toMatch(
-            new RegExp(`^${letter}\\d{4} \\S+ \\d+ model\\.py:\\d+\\] Execute-${kind} Msg!$`, "m"),
-          )
+          const line = new RegExp(`^${letter}\\d{4} \\S+ \\d+ model\\.py:\\d+\\] Execute-${kind} Msg!$`, "m")
+          await expect.poll(newLog).toMatch(line)
         }
       },
+    },
+    {
+      name: "log lines obey the settings of the log",
+      proves: ["P3.log.settings"],
+      run: async ({ client, request, newLog }) => {
+        await request("logging", { log_verbose_level: 0, log_info: false, log_warning: false })
+        const before = newLog().length
+        await client.infer("logs", [row])
+        // Its lines come in their order.
+        await expect.poll(() => newLog().slice(before)).toContain("Execute-Error Msg!")
+        await request("logging", { log_verbose_level: 1, log_info: true, log_warning: true })
+        await client.infer("logs", [row])
+        await expect.poll(() => newLog().slice(before)).toContain("Execute-Verbose Msg!")
+        const [off = ""] = newLog().slice(before).split("Execute-Error Msg!")
+        expect(off).not.toMatch(/Execute-\w+ Msg!/)
+      },
+    },
+    {
+      name: "the code chooses the decoupled mode",
+      proves: ["P3.config.policy"],
+      run: async ({ client }) =>
+        expect(await client.config("policy")).toMatchObject({ model_transaction_policy: { decoupled: true } }),
     },
     {
       name: "finalize cannot call models",
@@ -192,7 +214,7 @@ export const life: CaseGroup = {
         await expect.poll(newLog).toContain("Finalize-Info Msg!")
         await expect.poll(newLog).toContain("name 'undefined_variable' is not defined")
         expect(await client.load("fini_error")).toBe(undefined)
-        expect(newLog()).toContain("Initialize-Info Msg!")
+        await expect.poll(newLog).toContain("Initialize-Info Msg!")
         expect((await client.infer("fini_error", [row])).error).toBe(undefined)
       },
     },

@@ -148,7 +148,7 @@ export const loads: CaseGroup = {
     reason("a file outside of the version", "outside", "is not below"),
     {
       name: "the log has what failed",
-      // P2.complete.log@local P2.initialize.log@local
+      proves: ["P2.complete.log", "P2.initialize.log"],
       run: async ({ log }) => {
         expect(log()).toContain("Failed to initialize Python stub for auto-complete: ")
         expect(log()).toContain("Failed to initialize Python stub: ")

@@ -106,8 +106,12 @@ export const services: CaseGroup = {
         for (const [content, reason] of Object.entries(reasons)) {
           set(server, content)
           expect(await both()).toEqual([false, false])
-          const lines = server.newLog().split("\n")
-          expect(lines.find((line) => line.includes(reason))).toContain("Model 'ready' version 1 is not ready: ")
+          const line = () =>
+            server
+              .newLog()
+              .split("\n")
+              .find((line) => line.includes(reason))
+          await expect.poll(line).toContain("Model 'ready' version 1 is not ready: ")
         }
         expect((await client.infer("ready", [numbers("IN", "FP32", [1], [1])])).error).toBe(undefined)
         set(server, "true")
@@ -125,7 +129,7 @@ export const services: CaseGroup = {
         }
         set(server, "first")
         expect(await client.isReady("ready")).toBe(false)
-        expect(server.newLog()).toContain("Model 'ready_0_1' is not ready (user-defined check failed).")
+        await expect.poll(server.newLog).toContain("Model 'ready_0_1' is not ready (user-defined check failed).")
         set(server, "true")
       },
     },
@@ -161,7 +165,7 @@ export const services: CaseGroup = {
         await expect.poll(() => client.isReady("sync")).toBe(true)
         const second = await run("return os.getpid()")
         expect(second).not.toBe(first)
-        expect(newLog()).toContain("The process of instance sync_0 died: signal SIGKILL")
+        await expect.poll(newLog).toContain("The process of instance sync_0 died: signal SIGKILL")
         expect((await client.infer("sync", [text("IN", "os._exit(3)")])).status).toBe(statusOf(client, "INTERNAL"))
         await expect.poll(() => client.isReady("sync")).toBe(true)
       },

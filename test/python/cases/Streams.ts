@@ -164,6 +164,19 @@ except Exception as error:
       },
     },
     {
+      name: "execute of a decoupled model calls others by coroutines",
+      proves: ["P6.sync-decoupled"],
+      run: async (server) => {
+        const code = `import asyncio
+async def call():
+    tensor = pb.Tensor("IN", np.array(["return 'called'"], dtype=np.object_))
+    request = pb.InferenceRequest(model_name="sync", inputs=[tensor], requested_output_names=["OUT"])
+    return (await request.async_exec()).output_tensors()[0].as_numpy()[0].decode()
+sender.send(response(asyncio.run(call())), FINAL)`
+        expect(await events(server, code)).toEqual(["called"])
+      },
+    },
+    {
       name: "requests are rescheduled, in both modes",
       proves: ["P2.reschedule.decoupled", "P2.reschedule.default", "P2.return.rescheduled"],
       run: async ({ client, statistics }) => {

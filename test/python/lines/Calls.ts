@@ -29,11 +29,10 @@ export const calls = [
     "P6.cycle": "a cycle without one is an error (Triton: waits for ever)",
     "P6.fork": "processes that the code forks call too",
     "P6.phase": "`BLS is only supported during the 'execute' function.`",
+    "P6.sync-decoupled": "async_exec in a synchronous decoupled model (Triton: not supported)",
     "P6.parameters": "parameters of the response are those of the called model",
   }),
   ...local("the requests are made and limited in the process", {
     "P6.limit": "calls beyond the limit of a process wait for a reply",
-    "P6.sync-decoupled":
-      "async_exec works in any model with a running loop (Triton: not in synchronous decoupled ones)",
   }),
 ]

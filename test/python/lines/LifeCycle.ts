@@ -24,6 +24,8 @@ export const lifeCycle = [
     "P2.initialize.raise": "an exception of initialize fails the load with its text",
     "P2.initialize.killed": "death in initialize: `Stub process '<instance>' is not healthy.`",
     "P2.initialize.calls": "it cannot call models",
+    "P2.complete.log": "the log: `Failed to initialize Python stub for auto-complete: …`",
+    "P2.initialize.log": "and `Failed to initialize Python stub: …`",
     "P2.finalize.unload": "finalize runs at the unload",
     "P2.finalize.raise": "an exception of it is only logged",
     "P2.finalize.calls": "it cannot call models",
@@ -41,10 +43,6 @@ export const lifeCycle = [
   }),
   ...local("no client sees the copy of the configuration that the code receives", {
     "P2.complete.dict": "as_dict has `input`, `output` and `max_batch_size` in any case",
-  }),
-  ...local("the texts are in the log", {
-    "P2.complete.log": "`Failed to initialize Python stub for auto-complete: …`",
-    "P2.initialize.log": "`Failed to initialize Python stub: …`",
   }),
   ...local("a test with a clock waits for the limit", {
     "P2.ready.limit": "after 5 seconds: `Timed out waiting for user-defined is_ready() response`",

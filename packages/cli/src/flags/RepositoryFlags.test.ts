@@ -52,6 +52,12 @@ it.effect.each([
   ["--model-repository=/a --backend-config=onnxruntime,idle-timeout=60", { idleTimeout: "60 seconds" }],
   ["--model-repository=/a --backend-directory=/backends", { python: { backendDirectory: "/backends" } }],
   ["--model-store=/mnt/models --single-model=flowers", { directories: ["/mnt/models"], singleModel: "flowers" }],
+  // P4.flags@local
+  [
+    "--model-repository=/a --backend-config=python,shm-default-byte-size=1048576 --backend-config=python,shm-growth-byte-size=1048576 --backend-config=python,shm_message_queue_size=1000 --backend-config=python,shm-region-prefix-name=x --backend-config=python,stub-timeout-seconds=30",
+    { directories: ["/a"], partialModelLoad: false },
+  ],
+  // P4.flags.threads@local
   [
     "--model-repository=/a --backend-config=python,thread-pool-size=8 --backend-config=python,inherited-variables=A,B_*",
     { python: { callThreads: 8, inheritEnv: ["A", "B_*"] } },

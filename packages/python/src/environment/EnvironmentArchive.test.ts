@@ -80,6 +80,7 @@ describe("an archive", () => {
     }
   })
 
+  // P4.archive.once@local P4.archive.again@local
   it("is unpacked once, and again when it has changed; the contents before that are removed", async () => {
     const path = archive({ path: "a", text: "1" })
     const [first, same] = await Promise.all([unpack(path), unpack(path)])
@@ -94,6 +95,7 @@ describe("an archive", () => {
     expect(readdirSync(at("cache"))).toHaveLength(1)
   })
 
+  // P4.archive.parent@local P4.archive.absolute@local P4.archive.links@local
   it.each<readonly [string, string, ReadonlyArray<Entry>]>([
     ["a path with ..", "Path contains '..': a/../../b", [{ path: "a/../../b" }]],
     ["an absolute path", "Path is absolute: /tmp/b", [{ path: "/tmp/b" }]],

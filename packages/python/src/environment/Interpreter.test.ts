@@ -100,6 +100,7 @@ describe("the interpreter", () => {
     const { variables } = await find(join(folder, "env"))
     expect(variables).toEqual({
       VIRTUAL_ENV: join(folder, "env"),
+      CONDA_PREFIX: join(folder, "env"),
       VIRTUAL_ENV_PROMPT: undefined,
       PATH: `${join(folder, "env/bin")}:/bin:/usr/bin`,
       PYTHONHOME: undefined,

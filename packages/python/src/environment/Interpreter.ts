@@ -68,6 +68,7 @@ const folderCandidate = (folder: string, origin: string): Candidate | Interprete
       PATH: PATH === "" ? bin : `${bin}${delimiter}${PATH}`,
       PYTHONHOME: undefined,
       ...(!isVenv && {
+        CONDA_PREFIX: folder,
         LD_LIBRARY_PATH: LD_LIBRARY_PATH ? `${libraries}${delimiter}${LD_LIBRARY_PATH}` : libraries,
       }),
     },

@@ -38,6 +38,27 @@ it.effect("a request is refused, and counted, while its model is not ready and w
   }).pipe(Effect.provide(Model.each(Echo, ({ x }) => Effect.succeed({ x })))),
 )
 
+it.effect("the server is ready if the code of every model says so, and in no case during a stop", () =>
+  Effect.gen(function* () {
+    const { model } = yield* Echo
+    const answer = { ready: false, meanwhile: () => {} }
+    const probe = Effect.sync(() => {
+      answer.meanwhile()
+      return answer.ready
+    })
+    const store = ModelStore.of([altered(model, { life: { probe } })])
+    const make = (strictReadiness: boolean) => Gateway.make(store, { id: "nereid", version: "0", strictReadiness })
+    const gateway = make(true)
+    expect([gateway.isReady(), yield* gateway.serverReady, yield* make(false).serverReady]).toEqual([true, false, true])
+    answer.ready = true
+    expect(yield* gateway.serverReady).toBe(true)
+    answer.meanwhile = () => gateway.beginDrain()
+    expect(yield* gateway.serverReady).toBe(false)
+    answer.meanwhile = () => expect.unreachable("a server that stops asks no code")
+    expect(yield* gateway.serverReady).toBe(false)
+  }).pipe(Effect.provide(Model.each(Echo, ({ x }) => Effect.succeed({ x })))),
+)
+
 it.effect("requests hold so many bytes and no more until they are answered or taken back", () =>
   Effect.gen(function* () {
     const { model } = yield* Echo

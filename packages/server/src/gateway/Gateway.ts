@@ -56,6 +56,8 @@ export interface Gateway extends InferenceDispatch.CountedDispatch {
   readonly isLive: () => boolean
   /** Readiness: the server is neither starting nor stopping and, with `strictReadiness`, every model is ready. */
   readonly isReady: () => boolean
+  /** As `isReady`. With `strictReadiness`, the code of the models is asked too, such as `is_ready` in Python. */
+  readonly serverReady: Effect.Effect<boolean>
   readonly metadata: ServerMetadata
   readonly modelReady: (name: string, version: string) => Effect.Effect<boolean, InferenceError>
   readonly modelMetadata: (name: string, version: string) => Result.Result<ModelMetadata, InferenceError>
@@ -175,15 +177,28 @@ export const make = (
   const { spans } = options
   const { infer, stream } = traced(spans === undefined ? dispatch : spanned(dispatch, spans), tracing)
 
+  const isReady = () =>
+    !isStarting &&
+    !isEnding &&
+    !leaving.signal.aborted &&
+    !stopping.signal.aborted &&
+    repository.isLive() &&
+    (!strictReadiness || isComplete())
+  const probes = Effect.suspend(() =>
+    Effect.all(
+      store.models.map(({ life }) => life.probe),
+      { concurrency: "unbounded" },
+    ),
+  )
+
   return {
     isLive: () => repository.isLive(),
-    isReady: () =>
-      !isStarting &&
-      !isEnding &&
-      !leaving.signal.aborted &&
-      !stopping.signal.aborted &&
-      repository.isLive() &&
-      (!strictReadiness || isComplete()),
+    isReady,
+    serverReady: Effect.suspend(() => {
+      if (!isReady() || !strictReadiness) return Effect.succeed(isReady())
+      // A stop may begin meanwhile.
+      return Effect.map(probes, (all) => all.every((ready) => ready) && isReady())
+    }),
     metadata: { name: options.id, version: options.version, extensions },
     repositoryIndex: (request) => RepositoryIndex.index(store, repository, request),
     index: () => RepositoryIndex.all(store, repository),

@@ -44,7 +44,7 @@ export const make =
     const { sharedMemory } = gateway
     router.service(BinaryRequests.undecoded(GRPCInferenceService), {
       serverLive: () => ({ live: gateway.isLive() }),
-      serverReady: () => ({ ready: gateway.isReady() }),
+      serverReady: async () => ({ ready: await Effect.runPromise(gateway.serverReady) }),
       modelReady: async ({ name, version }) => ({
         ready: orThrow(await Effect.runPromise(Effect.result(isReady(gateway, name, version)))),
       }),

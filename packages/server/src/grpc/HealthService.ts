@@ -1,10 +1,11 @@
 /**
  * `grpc.health.v1.Health` for the server, under the empty name and under the name of the inference service. Watch sends
  * the status, and then each further one. Readiness has no event of its own, so one timer compares it while a client
- * watches; loads, unloads and a stop are seen at once.
+ * watches; loads, unloads and a stop are seen at once. Only Check asks the code of models, which may take seconds.
  * https://github.com/grpc/grpc/blob/master/doc/health-checking.md
  */
 import type { ConnectRouter } from "@connectrpc/connect"
+import { Effect } from "effect"
 import { constVoid } from "effect/Function"
 import { ModelNotFound, QueueFull } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
@@ -22,14 +23,14 @@ const intervalMillis = 1_000
 
 export const route = (
   router: ConnectRouter,
-  gateway: Pick<Gateway, "isReady" | "models" | "leaving" | "stopping">,
+  gateway: Pick<Gateway, "isReady" | "serverReady" | "models" | "leaving" | "stopping">,
 ): void => {
   const watchers = makeWatchers(gateway)
   const isKnown = (service: string) => service === "" || service === GRPCInferenceService.typeName
-  const status = () => (gateway.isReady() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING)
+  const statusOf = (isReady: boolean) => (isReady ? ServingStatus.SERVING : ServingStatus.NOT_SERVING)
   router.service(BinaryRequests.undecoded(Health), {
-    check: ({ service }) => {
-      if (isKnown(service)) return { status: status() }
+    check: async ({ service }) => {
+      if (isKnown(service)) return { status: statusOf(await Effect.runPromise(gateway.serverReady)) }
       throw connectError(fromError(new ModelNotFound({ message: `unknown service '${service}'` })))
     },
     watch: async function* ({ service }, { signal }) {
@@ -41,7 +42,7 @@ export const route = (
       try {
         let last: ServingStatus | undefined
         while (!signal.aborted) {
-          const next = isKnown(service) ? status() : ServingStatus.SERVICE_UNKNOWN
+          const next = isKnown(service) ? statusOf(gateway.isReady()) : ServingStatus.SERVICE_UNKNOWN
           if (next !== last) {
             last = next
             yield { status: next }

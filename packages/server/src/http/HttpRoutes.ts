@@ -73,9 +73,11 @@ const health = (gateway: Gateway): ReadonlyArray<Route> => [
     method: "GET",
     api: "health",
     path: /^\/v2\/health\/ready$/,
-    handle: ({ response }) => {
-      if (gateway.stopping.aborted) sendText(response, 503, "Server exiting")
-      else sendEmpty(response, gateway.isReady() ? 200 : 400)
+    handle: ({ response, guard }) => {
+      if (gateway.stopping.aborted) return sendText(response, 503, "Server exiting")
+      HttpEffect.respond({ guard }, gateway.serverReady, (ready) =>
+        sendEmpty(response, Result.isSuccess(ready) && ready.success ? 200 : 400),
+      )
     },
   },
   {

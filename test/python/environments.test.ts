@@ -1,0 +1,4 @@
+import { environments } from "./cases/Environments.ts"
+import { testGroup } from "./PythonCase.ts"
+
+testGroup(environments)
