@@ -84,21 +84,30 @@ export interface JsonResponse {
 export type InferRequest = MessageInitShape<typeof ModelInferRequestSchema>
 export type StreamResponse = MessageShape<typeof ModelStreamInferResponseSchema>
 
+interface StartOptions extends Partial<Repository.Options> {
+  /** Units of resources of the rate limiter. Default: no limiter. */
+  readonly resources?: Readonly<Record<string, number>>
+}
+
 /** Starts a server over the fixture, with the Python of the tests. A test that ends stops it. */
-export const serve = async (fixture: RepositoryFixture, options: Partial<Repository.Options> = {}) => {
+export const serve = async (fixture: RepositoryFixture, options: StartOptions = {}) => {
   const served = await start(fixture, options)
   onTestFinished(served.stop)
   return served
 }
 
 /** Starts a server that its caller stops. */
-export const start = async (fixture: RepositoryFixture, options: Partial<Repository.Options> = {}) => {
+export const start = async (fixture: RepositoryFixture, options: StartOptions = {}) => {
   const logFile = join(fixture.path, ".log")
-  const layer = Repository.layer({ directories: [fixture.path], exitOnError: false, ...options })
+  const { resources, ...given } = options
+  const layer = Repository.layer({ directories: [fixture.path], exitOnError: false, ...given })
   const server = await Server.start([], layer, {
     http: anywhere,
     grpc: anywhere,
     metrics: anywhere,
+    ...(resources !== undefined && {
+      rateLimit: { resources: Object.entries(resources).map(([name, count]) => ({ name, count })) },
+    }),
     allowClientSharedMemory: true,
     logging: { file: logFile, verboseLevel: 1, escapeMessages: false },
   })

@@ -45,6 +45,16 @@ describe.each(threadedPythons)("instances in threads, %s,", (_, executable) => {
     for (const name of ["other_0", "said_0_0", "said_0_1"]) expect(log()).toContain(`${name} ends in its thread`)
   })
 
+  it("share the resources of the rate limiter", async () => {
+    const limit = 'rate_limiter { resources { name: "R" count: 1 } }'
+    const limited = `${said} instance_group [{ kind: KIND_CPU count: 3 ${limit} }]`
+    const fixture = await write({ said: { file: "threads", config: limited } })
+    const { infer } = await started(fixture, { resources: { R: 2 } })
+    const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => infer("said", [text("TEXT", "pair")])))
+    // Each execution waits for a second one, and never is there a third.
+    expect(answers.map(({ outputs, error }) => error ?? outputs?.[0]?.data[0])).toEqual(Array(6).fill("2"))
+  })
+
   it("change their number together, by another process", async () => {
     const fixture = await write({ said: { file: "threads", config: `${said} ${groups}` } })
     const { threeTimes, load, config } = await started(fixture, { control: "explicit", load: ["said"] })

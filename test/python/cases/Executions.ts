@@ -2,7 +2,7 @@
 import { expect } from "vitest"
 import { type CaseGroup, type CaseServer, dataOf } from "../PythonCase.ts"
 import { codes, statusOf } from "../PythonClient.ts"
-import { numbers, pairOf, text, texts } from "../PythonRepository.ts"
+import { numbers, pairOf, parameter, text, texts } from "../PythonRepository.ts"
 
 const floats = pairOf("FP32", "4")
 const batchesOf = (size: number) =>
@@ -26,6 +26,8 @@ export const executions: CaseGroup = {
     sync: { file: "triton_sync", config: texts },
     async: { file: "triton_text", config: texts },
     gather: { file: "triton_gather", config: `${pairOf("INT32")} ${batchesOf(2)}` },
+    concurrent: { file: "triton_meet", config: `${pairOf("INT32")} ${parameter("concurrent_executions", 4)}` },
+    in_turn: { file: "triton_meet", config: pairOf("INT32") },
     // Its code may return anything.
     sender: { file: "triton_decoupled", config: texts },
     mixed: {
@@ -59,6 +61,20 @@ export const executions: CaseGroup = {
         const input = [numbers("IN", "INT32", [1, 1], [0])]
         const answers = await Promise.all([client.infer("gather", input), client.infer("gather", input)])
         expect(answers.map(dataOf)).toEqual([[2], [2]])
+      },
+    },
+    {
+      name: "concurrent_executions is how many coroutines one instance executes at the same time; one by default",
+      run: async ({ client }) => {
+        const eight = (model: string, size: number) =>
+          Promise.all(
+            Array.from({ length: 8 }, async () =>
+              dataOf(await client.infer(model, [numbers("IN", "INT32", [1], [size])], { id: client.transport })),
+            ),
+          )
+        // Four of them wait for each other, and there is never a fifth.
+        expect(await eight("concurrent", 4)).toEqual(Array(8).fill([4]))
+        expect(await eight("in_turn", 1)).toEqual(Array(8).fill([1]))
       },
     },
     {

@@ -8,6 +8,9 @@ import triton_python_backend_utils as pb_utils
 
 log = pb_utils.Logger.log_info
 everyone = threading.Barrier(3, timeout=15)
+pairs = threading.Barrier(2, timeout=15)
+lock = threading.Lock()
+running = most = 0
 
 
 class TritonPythonModel:
@@ -28,6 +31,17 @@ class TritonPythonModel:
         """Answers once all three instances execute."""
         everyone.wait()
         return f"{self.name} {os.getpid()}"
+
+    def pair(self, request):
+        """Answers how many instances have executed at the same time, once two do."""
+        global running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        pairs.wait()
+        with lock:
+            running -= 1
+            return str(most)
 
     def count(self, request):
         """Increments a metric that all three instances share."""
