@@ -1,8 +1,8 @@
 /** A client over gRPC: tensors are raw bytes. */
 import { type MessageShape, toJson } from "@bufbuild/protobuf"
-import { ConnectError, type Client } from "@connectrpc/connect"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
-import { GRPCInferenceService, type InferParameter, type ModelInferResponseSchema } from "@nereid/protocol/grpc_service"
+import type { InferParameter, ModelInferResponseSchema } from "@nereid/protocol/grpc_service"
+import { failureOf, type GrpcClient } from "../../packages/server/src/grpc/GrpcClient.fixture.ts"
 import type { Answer, InferOptions, Parameters, PythonClient } from "./PythonClient.ts"
 import type { InferRequest, JsonTensor } from "./PythonRepository.ts"
 import * as TensorBytes from "./TensorBytes.ts"
@@ -51,30 +51,26 @@ const answerOf = ({
   }),
 })
 
-const errorOf = async (call: Promise<unknown>): Promise<string | undefined> => {
-  try {
-    await call
-    return undefined
-  } catch (error) {
-    if (error instanceof ConnectError) return error.rawMessage
-    throw error
-  }
-}
+/** The message of the error of a call. */
+const errorOf = (call: Promise<unknown>): Promise<string | undefined> =>
+  call.then(
+    () => undefined,
+    async (error: unknown) => (await failureOf(Promise.reject(error))).message,
+  )
 
 /** Extents are numbers, as they are over HTTP. */
 const withNumbers = (key: string, value: unknown): unknown =>
   (key === "dims" || key === "shape") && Array.isArray(value) ? value.map(Number) : value
 
-export const make = (rpc: Client<typeof GRPCInferenceService>): PythonClient => ({
+export const make = (rpc: GrpcClient["rpc"]): PythonClient => ({
   transport: "gRPC",
   infer: async (model, inputs, options = {}) => {
     const { signal } = options
-    try {
-      return answerOf(await rpc.modelInfer(requestOf(model, inputs, options), signal && { signal }))
-    } catch (error) {
-      if (error instanceof ConnectError) return { status: error.code, error: error.rawMessage }
-      throw error
-    }
+    const call = rpc.modelInfer(requestOf(model, inputs, options), signal && { signal })
+    return call.then(answerOf, async (error: unknown) => {
+      const { code, message } = await failureOf(Promise.reject(error))
+      return { status: code, error: message }
+    })
   },
   events: async (model, input, signal) => {
     const seen: Array<string> = []

@@ -21,8 +21,8 @@ const requestOf = (inputs: ReadonlyArray<JsonTensor>, more: object) => {
     JSON.stringify({
       ...more,
       inputs: inputs.map((input) => {
-        const { data, ...head } = input
-        return isBinary(input) ? { ...head, parameters: { binary_data_size: size } } : input
+        const { name, datatype, shape } = input
+        return isBinary(input) ? { name, datatype, shape, parameters: { binary_data_size: size } } : input
       }),
       ...(size !== undefined && { parameters: { binary_data_output: true } }),
     }),

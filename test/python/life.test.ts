@@ -1,5 +1,6 @@
 import { life } from "./cases/Life.ts"
-import { loads, strictLoads } from "./cases/Loads.ts"
+import { loads } from "./cases/Loads.ts"
+import { strictLoads } from "./cases/StrictLoads.ts"
 import { testGroup } from "./PythonCase.ts"
 
 testGroup(life)

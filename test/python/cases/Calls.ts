@@ -1,26 +1,11 @@
 /** Calls of other models by the code of models in Python ("business logic scripting"). */
 import { expect } from "vitest"
 import { addSub } from "../../fixtures/onnx.ts"
-import type { CaseGroup, CaseServer } from "../PythonCase.ts"
+import type { CaseGroup } from "../PythonCase.ts"
 import { decoupled, pairOf, text, texts } from "../PythonRepository.ts"
-
-/** Requests to add_sub and to count, whose arguments may be replaced. */
-const functions = `
-def request_of(**others):
-    a = pb.Tensor("A", np.array([[1, 2, 3, 4]], dtype=np.float32))
-    b = pb.Tensor("B", np.array([[10, 20, 30, 40]], dtype=np.float32))
-    given = dict(model_name="add_sub", inputs=[a, b], requested_output_names=["SUM"])
-    return pb.InferenceRequest(**{**given, **others})
-def counting(n, **others):
-    tensor = pb.Tensor("IN", np.array([n], dtype=np.int32))
-    return pb.InferenceRequest(
-        **{**dict(model_name="count", inputs=[tensor], requested_output_names=["OUT"]), **others})
-def values(responses):
-    return [[t.as_numpy().tolist() for t in r.output_tensors()] for r in responses]
-def failure(response):
-    assert response.has_error() and not response.output_tensors()
-    return str(int(response.error().code())) + " " + response.error().message()
-`
+import { call, functions } from "./CallCode.ts"
+import { callErrorCases } from "./CallErrors.ts"
+import { callStreamCases } from "./CallStreams.ts"
 
 const script = `export default { execute: (requests) => requests.map(({ inputs: { X } }) => ({
   Y: new X.constructor("FP32", X.shape, new Uint8Array(Float32Array.from(X.data, (x) => x * 3).buffer)),
@@ -39,10 +24,6 @@ class TritonPythonModel:
             responses.append(pb_utils.InferenceResponse([out], parameters={"p": 1, "q": True, "r": "s"}))
         return responses
 `
-
-const call = ({ run }: CaseServer, code: string, model = "bls") => run(functions + code, model)
-
-const failureOf = (server: CaseServer, expression: string) => call(server, `return failure(${expression})`)
 
 const recursion = (depth: number): string =>
   depth === 0
@@ -127,74 +108,6 @@ return sum(len(response.output_tensors()) for response in responses)`
       },
     },
     {
-      name: "fail with an error, which is never an exception",
-      proves: [
-        "P6.error.value",
-        "P6.error.unknown",
-        "P6.error.inputs",
-        "P6.error.outputs",
-        "P6.error.decoupled",
-        "P6.error.code",
-        "P6.error.iterator",
-      ],
-      run: async (server) => {
-        const failure = (expression: string) => failureOf(server, expression)
-        expect(await failure('request_of(model_name="unknown").exec()')).toBe(
-          "2 Model unknown - Error when running inference: Request for unknown model: 'unknown' is not found",
-        )
-        expect(await failure("request_of(model_version=9).exec()")).toContain(
-          "Model add_sub - Error when running inference: Request for unknown model: 'add_sub' version 9 is not found",
-        )
-        expect(await failure("request_of(inputs=request_of().inputs()[:1]).exec()")).toMatch(
-          /^3 Model add_sub - Error when running inference: .*expected 2 inputs but got 1 inputs for model 'add_sub'/,
-        )
-        expect(await failure('request_of(requested_output_names=["NO"]).exec()')).toContain(
-          "unexpected inference output 'NO' for model 'add_sub'",
-        )
-        expect(await failure("counting(3).exec()")).toMatch(
-          /^5 Model \S+ - Error when running inference: Model \S+ is using the decoupled\. .*'decoupled=True'/,
-        )
-        const coded = `request_of(model_name="codes", inputs=[pb.Tensor("IN", np.array([b"UNAVAILABLE"], dtype=np.object_))], requested_output_names=[]).exec()`
-        expect(await failure(coded)).toBe("4 error code: UNAVAILABLE")
-        expect(await failure("next(request_of(model_name='unknown').exec(decoupled=True))")).toContain("is not found")
-      },
-    },
-    {
-      name: "give an iterator over the responses of a decoupled model",
-      proves: [
-        "P6.decoupled.one",
-        "P6.decoupled.several",
-        "P3.iterator.items",
-        "P3.iterator.final",
-        "P3.iterator.next",
-        "P3.iterator.replay",
-        "P3.iterator.cancel",
-      ],
-      run: async (server) => {
-        const all = (expression: string) => call(server, `return values(${expression}.exec(decoupled=True))`)
-        // The last response is final, and then there is an empty one for a final flag by itself.
-        expect(await all("counting(3)")).toBe("[[[0]], [[1]], [[2]]]")
-        expect(await all("counting(-3)")).toBe("[[[0]], [[1]], [[2]], []]")
-        expect(await all("counting(0)")).toBe("[[]]")
-        expect(await all("request_of()")).toBe("[[[[11.0, 22.0, 33.0, 44.0]]]]")
-        const again = `iterator = counting(2).exec(decoupled=True)
-first = values([next(iterator), next(iterator)])
-return [first, next(iterator, "nothing"), values(iterator) == values(iterator) == first]`
-        expect(await call(server, again)).toBe("[[[[0]], [[1]]], 'nothing', True]")
-        const cancelled = `iterator = counting(1000).exec(decoupled=True)
-next(iterator)
-iterator.cancel()
-last = list(iterator)[-1]
-return last.has_error() and int(last.error().code()) or "finished"`
-        expect(await call(server, cancelled)).toMatch(/^(7|finished)$/)
-        const late = `iterator = counting(1).exec(decoupled=True)
-list(iterator)
-iterator.cancel()
-return values(iterator)`
-        expect(await call(server, late)).toBe("[[[0]]]")
-      },
-    },
-    {
       name: "of a model by itself run while it has a free instance, and are refused otherwise",
       proves: ["P6.recursion", "P6.cycle"],
       run: async (server) => {
@@ -262,5 +175,7 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
         expect(await server.run(code, "bls")).toBe("[10.0, 10.0, 10.0, 10.0]")
       },
     },
+    ...callErrorCases,
+    ...callStreamCases,
   ],
 }

@@ -55,13 +55,7 @@ export const environments: CaseGroup = {
     symlinkSync(environment, join(fixture.path, "below/env"))
     writeCondaEnvironment(fixture, ".conda")
     const folder = join(fixture.path, ".conda")
-    execFileSync("tar", [
-      "-czf",
-      join(fixture.path, "packed/env.tar.gz"),
-      "-C",
-      folder,
-      ...["bin", "etc", "conda-meta"],
-    ])
+    execFileSync("tar", ["-czf", join(fixture.path, "packed/env.tar.gz"), "-C", folder, "bin", "etc", "conda-meta"])
     rmSync(folder, { recursive: true })
   },
   cases: [

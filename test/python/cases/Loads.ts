@@ -1,7 +1,8 @@
 /** Models that do not load: the index of both transports has the reasons. */
 import { expect } from "vitest"
-import type { CaseGroup, PythonCase } from "../PythonCase.ts"
-import { code, numbers, pairOf, parameter, texts } from "../PythonRepository.ts"
+import type { CaseGroup } from "../PythonCase.ts"
+import { reason } from "./LoadReason.ts"
+import { numbers, pairOf, parameter, texts } from "../PythonRepository.ts"
 
 const floats = pairOf("FP32", "4")
 const life = (config: string) => ({ file: "triton_life", config: `${floats} ${config}` })
@@ -17,23 +18,6 @@ def call():
 class TritonPythonModel:
 `
 const onlyInExecute = "BLS is only supported during the 'execute' function."
-
-/** The reason of a model in the index, which contains this text. `PATH` is the repository. */
-const reason = (
-  name: string,
-  model: string,
-  expected: string | RegExp,
-  ...proves: ReadonlyArray<string>
-): PythonCase => ({
-  name,
-  proves,
-  run: async ({ client, fixture }) => {
-    const entry = (await client.index()).find((one) => one.name === model)
-    expect(entry?.state, entry?.reason).toBe("UNAVAILABLE")
-    if (typeof expected === "string") expect(entry?.reason).toContain(expected.replaceAll("PATH", fixture.path))
-    else expect(entry?.reason).toMatch(expected)
-  },
-})
 
 export const loads: CaseGroup = {
   name: "models in Python that do not load",
@@ -152,34 +136,6 @@ export const loads: CaseGroup = {
       run: async ({ log }) => {
         expect(log()).toContain("Failed to initialize Python stub for auto-complete: ")
         expect(log()).toContain("Failed to initialize Python stub: ")
-      },
-    },
-  ],
-}
-
-export const strictLoads: CaseGroup = {
-  name: "models in Python with a strict configuration",
-  models: { strict: { file: "triton_complete", config: floats } },
-  files: (fixture) => {
-    fixture.write("bare/1/model.py", code("triton_complete"))
-    fixture.write("missing/1/.keep", "")
-    fixture.write("missing/config.pbtxt", `backend: "python" ${floats}`)
-  },
-  options: { autoComplete: false },
-  cases: [
-    reason("a model without a configuration", "bare", "failed to open text file for read"),
-    reason(
-      "no file",
-      "missing",
-      "Failed to preinitialize Python stub: Python model file not found in 'PATH/missing/1/model.py'",
-      "P1.file.missing-strict",
-    ),
-    {
-      name: "the code completes nothing",
-      proves: ["P2.complete.off"],
-      run: async ({ client }) => {
-        expect(await client.isReady("strict")).toBe(true)
-        expect(await client.config("strict")).toMatchObject({ max_batch_size: 0 })
       },
     },
   ],

@@ -1,41 +1,14 @@
 /** Decoupled models, senders, rescheduling and cancellation: by gRPC streams, and by `generate_stream`. */
 import { expect } from "vitest"
-import { type CaseGroup, type CaseServer, dataOf } from "../PythonCase.ts"
+import { type CaseGroup, dataOf } from "../PythonCase.ts"
 import { statusOf } from "../PythonClient.ts"
 import { decoupled, numbers, pairOf, text, texts } from "../PythonRepository.ts"
-
-const events = ({ client }: CaseServer, code: string) => client.events("decoupled", text("IN", code))
-
-/** Runs code, and sends the text of its exception. */
-const refused = (code: string) => `try:
-    ${code}
-except Exception as error:
-    sender.send(response(type(error).__name__ + ": " + str(error)), FINAL)`
+import { events } from "./StreamCode.ts"
+import { senderCases } from "./Senders.ts"
+import { cancellationCases } from "./Cancellations.ts"
 
 const iterative = "sequence_batching { iterative_sequence: true }"
 const correlation = '{ name: "CORRID" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } }'
-
-const waiting = `pb.Logger.log_info("it waits")
-while not CANCELLED:
-    time.sleep(0.001)
-pb.Logger.log_info("it was cancelled")
-error = pb.InferenceResponse(error=pb.TritonError("cancelled", pb.TritonError.CANCELLED))
-`
-
-/** Calls, leaves once the code waits, and waits until the code has noticed. */
-const leaving = async ({ newLog }: CaseServer, call: (signal: AbortSignal) => Promise<unknown>) => {
-  const controller = new AbortController()
-  const before = newLog().length
-  const ended = call(controller.signal).then(
-    () => "ended",
-    () => "failed",
-  )
-  const log = () => newLog().slice(before)
-  await expect.poll(log).toContain("it waits")
-  controller.abort()
-  await ended
-  await expect.poll(log).toContain("it was cancelled")
-}
 
 export const streams: CaseGroup = {
   name: "streams of models in Python",
@@ -130,40 +103,6 @@ sender.send(response(2), FINAL)`
       },
     },
     {
-      name: "a sender refuses what it cannot send",
-      proves: ["P3.sender.unsupported", "P3.sender.nothing", "P3.sender.final-first", "P3.sender.own"],
-      run: async (server) => {
-        const [unsupported] = await events(server, refused("sender.send(response(1), 7)"))
-        expect(unsupported).toBe("TritonModelException: Unable to send response. Unsupported flag provided.")
-        const [nothing] = await events(server, refused("sender.send()"))
-        expect(nothing).toContain("Inference Response object must be provided when the response flags is set to zero.")
-        expect(await server.run(refused("sender.send(flags=FINAL)"), "sender")).toContain(
-          "Unable to send response. Non-decoupled model cannot send complete final before sending a response.",
-        )
-        const own = `pb.InferenceRequest(model_name="m", inputs=[], requested_output_names=[]).get_response_sender().send(response(1))`
-        expect((await events(server, refused(own)))[0]).toContain(
-          "Response sender has no reference to the decoupled state of the model.",
-        )
-      },
-    },
-    {
-      name: "a sender that has sent its last response refuses more",
-      proves: ["P3.sender.closed", "P3.sender.second"],
-      run: async (server) => {
-        const twice = (first: string) => `sender.send(response(1)${first})
-try:
-    sender.send(response(2))
-except Exception as error:
-    pb.Logger.log_info("refused: " + str(error))`
-        expect(await events(server, twice(", FINAL"))).toEqual(["1"])
-        await expect.poll(server.newLog).toContain("refused: Unable to send response. Response sender has been closed.")
-        expect(await server.run(`${twice("")}\nsender.send(flags=FINAL)`, "sender")).toBe("1")
-        await expect
-          .poll(server.newLog)
-          .toContain("refused: Unable to send response. Non-decoupled model cannot send more than one response.")
-      },
-    },
-    {
       name: "execute of a decoupled model calls others by coroutines",
       proves: ["P6.sync-decoupled"],
       run: async (server) => {
@@ -193,17 +132,7 @@ sender.send(response(asyncio.run(call())), FINAL)`
         expect(await wrong()).toBe(undefined)
       },
     },
-    {
-      name: "requests whose callers leave are cancelled",
-      proves: ["P2.cancel.request", "P2.cancel.sender"],
-      run: async (server) => {
-        const { client } = server
-        const unary = `${waiting.replace("CANCELLED", "request.is_cancelled()")}return error`
-        await leaving(server, (signal) => client.infer("sync", [text("IN", unary)], { signal }))
-        const streaming = `${waiting.replace("CANCELLED", "sender.is_cancelled()")}sender.send(error, FINAL)`
-        await leaving(server, (signal) => client.events("decoupled", text("IN", streaming), signal))
-        expect(await events(server, "sender.send(response(1), FINAL)")).toEqual(["1"])
-      },
-    },
+    ...senderCases,
+    ...cancellationCases,
   ],
 }
