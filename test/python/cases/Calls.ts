@@ -1,29 +1,11 @@
 /** Calls of other models by the code of models in Python ("business logic scripting"). */
 import { expect } from "vitest"
-import { addSub } from "../../fixtures/onnx.ts"
 import type { CaseGroup } from "../PythonCase.ts"
-import { decoupled, pairOf, text, texts } from "../PythonRepository.ts"
+import { text } from "../PythonRepository.ts"
 import { call, functions } from "./CallCode.ts"
 import { callErrorCases } from "./CallErrors.ts"
 import { callStreamCases } from "./CallStreams.ts"
-
-const script = `export default { execute: (requests) => requests.map(({ inputs: { X } }) => ({
-  Y: new X.constructor("FP32", X.shape, new Uint8Array(Float32Array.from(X.data, (x) => x * 3).buffer)),
-})) }`
-
-const seen = `import json
-import numpy as np
-import triton_python_backend_utils as pb_utils
-
-class TritonPythonModel:
-    def execute(self, requests):
-        responses = []
-        for request in requests:
-            seen = [request.request_id(), request.correlation_id(), request.flags(), request.timeout(), json.loads(request.parameters())]
-            out = pb_utils.Tensor("OUT", np.array([json.dumps(seen)], dtype=np.object_))
-            responses.append(pb_utils.InferenceResponse([out], parameters={"p": 1, "q": True, "r": "s"}))
-        return responses
-`
+import { callModels, writeCallModels } from "./CallModels.ts"
 
 const recursion = (depth: number): string =>
   depth === 0
@@ -35,33 +17,8 @@ return response.error().message() if response.has_error() else response.output_t
 
 export const calls: CaseGroup = {
   name: "calls of other models",
-  models: {
-    bls: { file: "triton_sync", config: texts },
-    bls_async: { file: "triton_text", config: texts },
-    count: { file: "triton_count", config: `${pairOf("INT32")} ${decoupled}` },
-    identity: {
-      file: "triton_identity",
-      config:
-        'input { name: "INPUT0" data_type: TYPE_FP32 dims: -1 } output { name: "OUTPUT0" data_type: TYPE_FP32 dims: -1 }',
-    },
-    codes: { file: "triton_codes", config: texts },
-    recursive: { file: "triton_sync", config: `${texts} instance_group { count: 3 }` },
-    called: { file: "triton_sync", config: texts },
-  },
-  files: (fixture) => {
-    fixture.write("add_sub/1/model.onnx", addSub("FP32", ["n", 4]))
-    fixture.write("add_sub/config.pbtxt", "max_batch_size: 8 dynamic_batching {}")
-    fixture.write("batched/1/model.onnx", addSub("FP32", ["n", 4]))
-    const batching = "dynamic_batching { preferred_batch_size: 8 max_queue_delay_microseconds: 20000000 }"
-    fixture.write("batched/config.pbtxt", `max_batch_size: 8 ${batching}`)
-    fixture.write("triple/1/model.js", script)
-    fixture.write(
-      "triple/config.pbtxt",
-      'max_batch_size: 4 input { name: "X" data_type: TYPE_FP32 dims: 1 } output { name: "Y" data_type: TYPE_FP32 dims: 1 }',
-    )
-    fixture.write("seen/1/model.py", seen)
-    fixture.write("seen/config.pbtxt", `backend: "python" output { name: "OUT" data_type: TYPE_STRING dims: 1 }`)
-  },
+  models: callModels,
+  files: writeCallModels,
   cases: [
     {
       name: "reach ONNX, TypeScript and Python models, by name and version",
