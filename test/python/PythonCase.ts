@@ -7,7 +7,7 @@ import { repository, type RepositoryFixture } from "../fixtures/repository.ts"
 import { type PythonClient, type Transport, transports } from "./PythonClient.ts"
 import { add, type JsonTensor, type Served, start, type TestModel, text } from "./PythonRepository.ts"
 
-/** What a case calls and sees. */
+/** The server of a case, and its client. */
 export interface CaseServer extends Served {
   readonly client: PythonClient
   /** Runs code in a model of texts: its result as text, or `failed: ` and the error. */

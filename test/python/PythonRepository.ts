@@ -30,6 +30,11 @@ export const texts = pairOf("STRING")
 
 export const decoupled = "model_transaction_policy { decoupled: true }"
 
+/** An ensemble X → Y that adds X to itself with add_sub. */
+export const doubling = `platform: "ensemble" max_batch_size: 8 input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }
+  ensemble_scheduling { step { model_name: "add_sub" model_version: -1
+    input_map { key: "A" value: "X" } input_map { key: "B" value: "X" } output_map { key: "SUM" value: "Y" } } }`
+
 /** A parameter of the configuration. */
 export const parameter = (name: string, value: string | number): string =>
   `parameters { key: "${name}" value { string_value: "${value}" } }`

@@ -1,7 +1,7 @@
 /** Models that call each other. */
 import { addSub } from "../../fixtures/onnx.ts"
 import type { RepositoryFixture } from "../../fixtures/repository.ts"
-import { decoupled, pairOf, texts } from "../PythonRepository.ts"
+import { decoupled, doubling, pairOf, texts } from "../PythonRepository.ts"
 
 const script = `export default { execute: (requests) => requests.map(({ inputs: { X } }) => ({
   Y: new X.constructor("FP32", X.shape, new Uint8Array(Float32Array.from(X.data, (x) => x * 3).buffer)),
@@ -21,6 +21,9 @@ class TritonPythonModel:
         return responses
 `
 
+const numbered =
+  'input { name: "INPUT0" data_type: TYPE_FP32 dims: 1 } output { name: "OUTPUT0" data_type: TYPE_FP32 dims: 1 }'
+
 export const callModels = {
   bls: { file: "triton_sync", config: texts },
   bls_async: { file: "triton_text", config: texts },
@@ -30,6 +33,8 @@ export const callModels = {
     config:
       'input { name: "INPUT0" data_type: TYPE_FP32 dims: -1 } output { name: "OUTPUT0" data_type: TYPE_FP32 dims: -1 }',
   },
+  cached: { file: "triton_identity", config: `${numbered} response_cache { enable: true }` },
+  running: { file: "triton_running", config: `${pairOf("INT32")} sequence_batching { }` },
   codes: { file: "triton_codes", config: texts },
   recursive: { file: "triton_sync", config: `${texts} instance_group { count: 3 }` },
   called: { file: "triton_sync", config: texts },
@@ -38,6 +43,8 @@ export const callModels = {
 export const writeCallModels = (fixture: RepositoryFixture): void => {
   fixture.write("add_sub/1/model.onnx", addSub("FP32", ["n", 4]))
   fixture.write("add_sub/config.pbtxt", "max_batch_size: 8 dynamic_batching {}")
+  fixture.write("double/1/.keep", "")
+  fixture.write("double/config.pbtxt", doubling)
   fixture.write("batched/1/model.onnx", addSub("FP32", ["n", 4]))
   const batching = "dynamic_batching { preferred_batch_size: 8 max_queue_delay_microseconds: 20000000 }"
   fixture.write("batched/config.pbtxt", `max_batch_size: 8 ${batching}`)

@@ -65,6 +65,30 @@ return sum(len(response.output_tensors()) for response in responses)`
       },
     },
     {
+      name: "pass ensembles, sequences and the response cache",
+      proves: ["P6.ensemble", "P6.sequence", "P6.cache"],
+      run: async (server) => {
+        const doubled = `x = pb.Tensor("X", np.array([[1, 2, 3, 4]], dtype=np.float32))
+return values([request_of(model_name="double", inputs=[x], requested_output_names=["Y"]).exec()])`
+        expect(await call(server, doubled)).toBe("[[[[2.0, 4.0, 6.0, 8.0]]]]")
+        const sums = `steps = [(1, 1), (2, 0), (3, 2)]
+return values([counting(n, model_name="running", correlation_id="s", flags=flags).exec() for n, flags in steps])`
+        expect(await call(server, sums)).toBe("[[[1]], [[3]], [[6]]]")
+        const unstarted = 'counting(1, model_name="running", correlation_id="other").exec()'
+        expect(await call(server, `return failure(${unstarted})`)).toContain(
+          "must specify the START flag on the first request of the sequence",
+        )
+        const executions = async () => Number((await server.statistics("cached")).execution_count ?? 0)
+        const before = await executions()
+        const number = server.client.transport === "HTTP" ? 1 : 2
+        const twice = `x = pb.Tensor("INPUT0", np.array([${number}], dtype=np.float32))
+given = dict(model_name="cached", inputs=[x], requested_output_names=["OUTPUT0"])
+return values([request_of(**given).exec() for _ in range(2)])`
+        expect(await call(server, twice)).toBe(`[[[${number}.0]], [[${number}.0]]]`)
+        expect((await executions()) - before).toBe(1)
+      },
+    },
+    {
       name: "of a model by itself run while it has a free instance, and are refused otherwise",
       proves: ["P6.recursion", "P6.cycle"],
       run: async (server) => {

@@ -2,7 +2,7 @@
 import { expect } from "vitest"
 import { addSub } from "../../fixtures/onnx.ts"
 import type { CaseGroup } from "../PythonCase.ts"
-import { texts } from "../PythonRepository.ts"
+import { doubling, texts } from "../PythonRepository.ts"
 
 const attempt = (code: string) => `try:
     ${code}
@@ -12,6 +12,8 @@ except pb.TritonModelException as error:
 const files: CaseGroup["files"] = (fixture) => {
   fixture.write("add_sub/1/model.onnx", addSub("FP32", ["n", 4]))
   fixture.write("add_sub/config.pbtxt", "max_batch_size: 8")
+  fixture.write("double/1/.keep", "")
+  fixture.write("double/config.pbtxt", doubling)
 }
 
 const sync = { file: "triton_sync", config: texts }
@@ -22,6 +24,19 @@ export const control: CaseGroup = {
   files,
   options: { control: "explicit", load: ["sync"] },
   cases: [
+    {
+      // Before any load of add_sub by itself, which would keep it loaded.
+      name: "the models of an ensemble are unloaded with it on request",
+      proves: ["P3.control.dependents"],
+      run: async ({ run }) => {
+        const ready = 'return [pb.is_model_ready("double"), pb.is_model_ready("add_sub")]'
+        expect(await run(`pb.load_model("double")\n${ready}`)).toBe("[True, True]")
+        await run('pb.unload_model("double")')
+        await expect.poll(() => run(ready)).toBe("[False, True]")
+        await run('pb.load_model("double")\npb.unload_model("double", unload_dependents=True)')
+        await expect.poll(() => run(ready)).toBe("[False, False]")
+      },
+    },
     {
       name: "load, override, unload, and ask for readiness",
       proves: [

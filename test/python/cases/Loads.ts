@@ -34,6 +34,7 @@ export const loads: CaseGroup = {
     flagged: life(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no")),
     wrong_flag: life(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "maybe")),
     no_environment: life(parameter("EXECUTION_ENV_PATH", "/no/such/path")),
+    relative_environment: life(parameter("EXECUTION_ENV_PATH", "below/env")),
     empty_environment: life(parameter("EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY")),
     wrong_limit: life(parameter("execute_timeout_seconds", "0")),
     wrong_number: life(parameter("concurrent_executions", "0")),
@@ -44,6 +45,7 @@ export const loads: CaseGroup = {
       fixture.write(`${name}/1/${file}`, content)
       fixture.write(`${name}/config.pbtxt`, `backend: "python" ${config}`)
     }
+    fixture.write("relative_environment/below/env/bin/activate", "")
     write("missing", ".keep", "")
     write("text", "model.txt", "", `default_model_filename: "model.txt" ${floats}`)
     write("outside", "model.py", "", `default_model_filename: "../../x.py" ${floats}`)
@@ -104,6 +106,12 @@ export const loads: CaseGroup = {
       "no_environment",
       "Failed to get the canonical path for /no/such/path.",
       "P4.env.absent",
+    ),
+    reason(
+      "an environment by a relative path, although it is below the model",
+      "relative_environment",
+      "Failed to get the canonical path for below/env.",
+      "P4.env.relative",
     ),
     reason(
       "an environment without activate, in the directory of the model",

@@ -1,4 +1,4 @@
-/** What is_ready decides. A file beside the model says what it returns. */
+/** Readiness by the code of a model. A file beside the model has the result of is_ready. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect } from "vitest"

@@ -1,10 +1,10 @@
-/** What the code of a model reads of its requests, and what it answers: the API, by the code of the request itself. */
+/** The API of requests and responses. Models run the code that a request has. */
 import { expect } from "vitest"
 import { type CaseGroup, type CaseServer, dataOf } from "../PythonCase.ts"
 import type { InferOptions } from "../PythonClient.ts"
 import { numbers, text, texts } from "../PythonRepository.ts"
 
-/** What the code returns of its request. */
+/** Returns the value of an expression in the code of a model, which has the request. */
 const read = async ({ client }: CaseServer, expression: string, options: InferOptions = {}): Promise<unknown> => {
   const answer = await client.infer("sync", [text("IN", `return json.dumps(${expression})`)], options)
   expect(answer.error).toBe(undefined)

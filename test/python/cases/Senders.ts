@@ -1,4 +1,4 @@
-/** What senders refuse. */
+/** Responses that senders refuse. */
 import { expect } from "vitest"
 import type { PythonCase } from "../PythonCase.ts"
 import { events } from "./StreamCode.ts"

@@ -6,6 +6,7 @@ export const configuration = [
     "P4.env.folder": "EXECUTION_ENV_PATH: a folder with bin/activate",
     "P4.env.archive": "or an archive of conda-pack",
     "P4.env.directory": "`$$TRITON_MODEL_DIRECTORY` stands for the directory of the model",
+    "P4.env.relative": "another relative path is not below the directory of the model",
     "P4.env.activate": "`Path <p>/bin/activate does not exist. …`",
     "P4.env.absent": "`Failed to get the canonical path for <p>.`",
     "P4.env.variables": "VIRTUAL_ENV, PATH and LD_LIBRARY_PATH are set, PYTHONHOME is removed",

@@ -23,6 +23,7 @@ export const services = [
     "P3.control.config": "with another configuration",
     "P3.control.files": "with files, which need a configuration",
     "P3.control.unload": "unload_model returns before the end",
+    "P3.control.dependents": "unload_dependents unloads the models of an ensemble, too",
     "P3.control.version": "is_model_ready of a version",
     "P3.control.unknown": "of an unknown model: an exception",
     "P3.control.explicit": "loads need explicit control",
