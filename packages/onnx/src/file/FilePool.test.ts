@@ -104,6 +104,9 @@ describe("calls", () => {
     vi.advanceTimersByTime(1000)
     expect(threads).toHaveLength(1)
     threads[0]?.emit("online")
+    // It loads its modules.
+    vi.advanceTimersByTime(45)
+    expect(threads).toHaveLength(1)
     vi.advanceTimersByTime(1000)
     expect(threads).toHaveLength(3)
     vi.useRealTimers()

@@ -13,6 +13,9 @@ export type Spawn = (options: WorkerOptions) => Worker
 export const spawn: Spawn = (options) =>
   new Worker(new URL(import.meta.resolve("@nereid/onnx/internal/file/fileWorker")), options)
 
+/** Milliseconds from the event that a thread runs until it takes calls, with a margin: it loads its modules then. */
+const loadTime = 50
+
 export interface CallEvents {
   readonly onReply: (reply: FileReply) => void
   /** No progress for the time limit; `onReply` may follow. */
@@ -30,7 +33,7 @@ export class FileThread {
   constructor(start: Spawn, onExit: () => void) {
     // Without the program's Node options, such as --import, which would run in the thread too.
     this.#worker = start({ name: "files", workerData: this.#progress, execArgv: [], env: {} })
-    this.#worker.once("online", () => (this.#isStarting = false))
+    this.#worker.once("online", () => setTimeout(() => (this.#isStarting = false), loadTime).unref())
     let reason: string | undefined
     this.#worker.once("error", (error: unknown) => (reason = errorMessage(error)))
     this.#worker.on("message", (reply: FileReply) => this.#settle(reply))
@@ -42,7 +45,7 @@ export class FileThread {
     this.#worker.unref()
   }
 
-  /** Whether the thread has run nothing yet. */
+  /** Whether the thread may not have come to its first call yet. */
   get isStarting(): boolean {
     return this.#isStarting
   }
