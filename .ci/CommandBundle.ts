@@ -1,10 +1,12 @@
 /**
  * Bundles the command `nereid` with all of its packages, Effect included, from the staged packages. A start from the
- * bundle reads 80 files instead of 900. BundleChoice.ts of the command decides which starts use it.
+ * bundle reads a few files instead of 900: one has all modules that the command imports statically. BundleChoice.ts of
+ * the command decides which starts use it.
  */
-import { build } from "esbuild"
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join, relative, sep } from "node:path"
+import { rolldown } from "rolldown"
+import * as BuiltInModules from "./BuiltInModules.ts"
 
 /** Packages that stay outside: one with native code, one with files, and one that `serve` does not import. */
 const external = ["onnxruntime-node", "create-nereid", "undici"]
@@ -18,38 +20,67 @@ export const make = () => Effect.fail(failure("its code was added while the serv
 
 /** @param dist the folder of the staged packages */
 export const make = async (dist: string): Promise<void> => {
-  const command = join(dist, "cli/dist")
-  const { metafile } = await build({
-    entryPoints: { nereid: join(command, "nereid.js") },
-    outdir: join(command, "bundle"),
-    bundle: true,
-    splitting: true,
-    format: "esm",
+  const entry = join(dist, "cli/dist/nereid.js")
+  const folder = join(dist, "cli/dist/bundle")
+  await using build = await rolldown({
+    input: { nereid: entry },
     platform: "node",
-    target: "node22",
-    metafile: true,
-    legalComments: "none",
+    transform: { target: "node22" },
     external,
+    // Modules in another file than their importers need it.
+    preserveEntrySignatures: false,
     plugins: [
       {
         name: "staged",
-        setup: ({ onResolve, onLoad }) => {
-          onResolve({ filter: /^@nereid\// }, ({ path }) => ({ path: staged(dist, path), sideEffects: false }))
-          onLoad({ filter: /ScriptVersion\.js$/ }, ({ path }) => ({
-            contents: withoutScripts,
-            resolveDir: dirname(path),
-          }))
-          onLoad({ filter: /\.js$/ }, ({ path }) => {
-            const code = readFileSync(path, "utf8")
-            return code.includes("import.meta.url") && path.startsWith(dist)
-              ? { contents: code.replaceAll("import.meta.url", urlOf(dist, path)) }
-              : undefined
-          })
+        resolveId: (id, importer) => {
+          // One for each importer, so that a start reads no names for modules that are imported later.
+          if (id.startsWith("node:")) return { id: `${builtIn}${id}?${importer}`, moduleSideEffects: false }
+          if (id.startsWith("@nereid/")) return { id: staged(dist, id), moduleSideEffects: false }
+          return importer?.startsWith(dist) && id.startsWith(".")
+            ? { id: join(dirname(importer), id), moduleSideEffects: false }
+            : undefined
+        },
+        load: (id) => {
+          if (id.startsWith(builtIn)) return BuiltInModules.source(id.slice(builtIn.length, id.indexOf("?")))
+          if (id.endsWith("/ScriptVersion.js")) return withoutScripts
+          if (!id.startsWith(dist) || !id.endsWith(".js")) return undefined
+          return readFileSync(id, "utf8").replaceAll("import.meta.url", urlOf(dist, id))
         },
       },
     ],
   })
-  writeFileSync(join(command, "bundle/LICENSES"), licences(Object.keys(metafile.inputs)))
+  let start: ReadonlySet<string> | undefined
+  const { output } = await build.write({
+    dir: folder,
+    format: "esm",
+    entryFileNames: "[name].js",
+    comments: false,
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: [
+        {
+          debugName: "start",
+          name: (id, chunks) => {
+            start ??= staticallyImported(entry, (each) => chunks.getModuleInfo(each)?.importedIds ?? [])
+            return start.has(id) ? "start" : null
+          },
+        },
+      ],
+    },
+  })
+  const modules = output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []))
+  const files = modules.filter((id) => !id.startsWith(builtIn))
+  writeFileSync(join(folder, "LICENSES"), licences(files))
+}
+
+/** Marks modules of Node. Rolldown looks for no file whose name begins with this character. */
+const builtIn = "\0"
+
+const staticallyImported = (entry: string, importsOf: (id: string) => ReadonlyArray<string>): ReadonlySet<string> => {
+  const found = new Set<string>([entry])
+  // A set passes over what is added meanwhile.
+  for (const id of found) for (const imported of importsOf(id)) found.add(imported)
+  return found
 }
 
 /** The file of an import from a sibling package, by its staged exports. */

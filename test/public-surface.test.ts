@@ -120,7 +120,7 @@ const surface: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<str
   },
   dashboard: {
     ".": ["PageFiles"],
-    "./PageFiles": ["headers", "read"],
+    "./PageFiles": ["headers", "paths", "read", "readOne"],
   },
   http2: {},
   image: {

@@ -1,5 +1,4 @@
 /** The files of the page, as the build has made them of the sources in `page`. */
-import { createHash } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
 import { extname } from "node:path"
 
@@ -48,19 +47,27 @@ const contentTypes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads all files, `index.html` among them.
+ * Returns the paths of all files, `index.html` among them.
  *
  * @throws Error if the page has not been built, which only happens in a checkout of the repository
  */
-export const read = async (): Promise<ReadonlyArray<PageFile>> => {
-  const paths = await readdir(folder, { recursive: true }).catch((cause: unknown) => {
+export const paths = async (): Promise<ReadonlyArray<string>> => {
+  const found = await readdir(folder, { recursive: true }).catch((cause: unknown) => {
     throw new Error("the page has not been built: run 'npm run setup'", { cause })
   })
-  const files = paths.filter((path) => extname(path) in contentTypes)
-  return Promise.all(files.map((path) => fileOf(path.replaceAll("\\", "/"))))
+  return found.filter((path) => extname(path) in contentTypes).map((path) => path.replaceAll("\\", "/"))
 }
 
-const fileOf = async (path: string): Promise<PageFile> => {
+/**
+ * Reads all files.
+ *
+ * @throws Error as `paths` does
+ */
+export const read = async (): Promise<ReadonlyArray<PageFile>> => Promise.all((await paths()).map(readOne))
+
+/** Reads the file of one of the paths. */
+export const readOne = async (path: string): Promise<PageFile> => {
+  const { createHash } = process.getBuiltinModule("node:crypto")
   const body = await readFile(new URL(path, folder))
   return {
     path,

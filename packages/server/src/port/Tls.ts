@@ -4,7 +4,7 @@
  * The files are read again every few seconds and compared. That also sees what a watch of a file misses: a replacement
  * by renaming, the swapped link of a Kubernetes secret, a file system over a network.
  */
-import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto"
+import type { KeyObject, X509Certificate } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import type { SecureContextOptions } from "node:tls"
 import { Clock, Effect, Metric, type Scope } from "effect"
@@ -144,13 +144,14 @@ const reportValidity = Effect.fnUntraced(function* (port: string, file: string, 
 const certificates = (pem: Buffer): X509Certificate | undefined => {
   const blocks = pem.toString("latin1").match(/-----BEGIN [^-]*CERTIFICATE-----[^-]*-----END [^-]*CERTIFICATE-----/g)
   if (blocks === null) throw new Error("the file contains no PEM certificate")
+  const { X509Certificate } = process.getBuiltinModule("node:crypto")
   const [first] = blocks.map((block) => new X509Certificate(block))
   return first
 }
 
 const unencrypted = (pem: Buffer): KeyObject => {
   try {
-    return createPrivateKey(pem)
+    return process.getBuiltinModule("node:crypto").createPrivateKey(pem)
   } catch (error) {
     throw new Error("the file contains no unencrypted PEM private key", { cause: error })
   }
