@@ -1,11 +1,11 @@
 /**
  * Bundles the command `nereid` with all of its packages, Effect included, from the staged packages. A start from the
- * bundle reads a few files instead of 900: one has all modules that the command imports statically. BundleChoice.ts of
- * the command decides which starts use it.
+ * bundle reads a few files instead of 900: one has all modules that the command imports statically, and each kind of
+ * thread has another one. BundleChoice.ts of the command decides which starts use it.
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs"
-import { dirname, join, relative, sep } from "node:path"
-import { rolldown } from "rolldown"
+import { join, relative, sep } from "node:path"
+import { type Plugin, rolldown } from "rolldown"
 import * as BuiltInModules from "./BuiltInModules.ts"
 
 /** Packages that stay outside: one with native code, one with files, and one that `serve` does not import. */
@@ -18,38 +18,34 @@ import { failure } from "../directory/LoadFailure.js"
 export const make = () => Effect.fail(failure("its code was added while the server started; start it again"))
 `
 
+/** The entries of threads that the command starts, each with the name of its file. */
+const threads = [
+  { name: "onnxWorker", specifier: "@nereid/onnx/internal/worker" },
+  { name: "fileWorker", specifier: "@nereid/onnx/internal/file/fileWorker" },
+]
+
 /** @param dist the folder of the staged packages */
 export const make = async (dist: string): Promise<void> => {
-  const entry = join(dist, "cli/dist/nereid.js")
   const folder = join(dist, "cli/dist/bundle")
+  const modules = await write(dist, folder, "nereid", join(dist, "cli/dist/nereid.js"))
+  // Apart, so that no thread loads what only the command needs.
+  for (const { name, specifier } of threads) modules.push(...(await write(dist, folder, name, staged(dist, specifier))))
+  const files = modules.filter((id) => !id.startsWith(builtIn))
+  writeFileSync(join(folder, "LICENSES"), licences(files))
+}
+
+/** Writes `name`.js, a file with all that it imports statically, and files for what it imports later; returns all modules. */
+const write = async (dist: string, folder: string, name: string, entry: string): Promise<Array<string>> => {
   await using build = await rolldown({
-    input: { nereid: entry },
+    input: { [name]: entry },
     platform: "node",
     transform: { target: "node22" },
     external,
     // Modules in another file than their importers need it.
     preserveEntrySignatures: false,
-    plugins: [
-      {
-        name: "staged",
-        resolveId: (id, importer) => {
-          // One for each importer, so that a start reads no names for modules that are imported later.
-          if (id.startsWith("node:")) return { id: `${builtIn}${id}?${importer}`, moduleSideEffects: false }
-          if (id.startsWith("@nereid/")) return { id: staged(dist, id), moduleSideEffects: false }
-          return importer?.startsWith(dist) && id.startsWith(".")
-            ? { id: join(dirname(importer), id), moduleSideEffects: false }
-            : undefined
-        },
-        load: (id) => {
-          if (id.startsWith(builtIn)) return BuiltInModules.source(id.slice(builtIn.length, id.indexOf("?")))
-          if (id.endsWith("/ScriptVersion.js")) return withoutScripts
-          if (!id.startsWith(dist) || !id.endsWith(".js")) return undefined
-          return readFileSync(id, "utf8").replaceAll("import.meta.url", urlOf(dist, id))
-        },
-      },
-    ],
+    plugins: [stagedPackages(dist)],
   })
-  let start: ReadonlySet<string> | undefined
+  let imports: ReadonlySet<string> | undefined
   const { output } = await build.write({
     dir: folder,
     format: "esm",
@@ -59,19 +55,36 @@ export const make = async (dist: string): Promise<void> => {
       includeDependenciesRecursively: false,
       groups: [
         {
-          debugName: "start",
+          debugName: "imports",
           name: (id, chunks) => {
-            start ??= staticallyImported(entry, (each) => chunks.getModuleInfo(each)?.importedIds ?? [])
-            return start.has(id) ? "start" : null
+            imports ??= staticallyImported(entry, (each) => chunks.getModuleInfo(each)?.importedIds ?? [])
+            // An entry may await a module that imports some of these.
+            return imports.has(id) && id !== entry ? `${name}-imports` : null
           },
         },
       ],
     },
   })
-  const modules = output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []))
-  const files = modules.filter((id) => !id.startsWith(builtIn))
-  writeFileSync(join(folder, "LICENSES"), licences(files))
+  return output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []))
 }
+
+const stagedPackages = (dist: string): Plugin => ({
+  name: "staged",
+  resolveId: (id, importer) => {
+    // One for each importer, so that a start reads no names for modules that are imported later.
+    if (id.startsWith("node:")) return { id: `${builtIn}${id}?${importer}`, moduleSideEffects: false }
+    return id.startsWith("@nereid/") ? { id: staged(dist, id), moduleSideEffects: false } : undefined
+  },
+  load: (id) => {
+    if (id.startsWith(builtIn)) return BuiltInModules.source(id.slice(builtIn.length, id.indexOf("?")))
+    if (id.endsWith("/ScriptVersion.js")) return withoutScripts
+    if (!id.startsWith(dist) || !id.endsWith(".js")) return undefined
+    const code = readFileSync(id, "utf8").replaceAll("import.meta.url", urlOf(dist, id))
+    return threads.reduce((text, { name, specifier }) => {
+      return text.replaceAll(resolved(specifier), `new URL("./${name}.js", import.meta.url).href`)
+    }, code)
+  },
+})
 
 /** Marks modules of Node. Rolldown looks for no file whose name begins with this character. */
 const builtIn = "\0"

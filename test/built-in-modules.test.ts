@@ -1,5 +1,6 @@
 /** Modules of Node in the bundle of the command: what its build writes instead of their imports. */
 import { builtinModules, createRequire } from "node:module"
+import type * as Zlib from "node:zlib"
 import { describe, expect, it } from "vitest"
 import * as BuiltInModules from "../.ci/BuiltInModules.ts"
 
@@ -31,7 +32,7 @@ describe.each(names)("%s", (name) => {
 
 it("functions call those of the module, and keep what promisify reads of them", async () => {
   const zlib = await evaluated("node:zlib")
-  const { gzipSync, gunzipSync, constants } = zlib as typeof import("node:zlib")
+  const { gzipSync, gunzipSync, constants } = zlib as typeof Zlib
   expect(gunzipSync(gzipSync("text", { level: constants.Z_BEST_SPEED })).toString()).toBe("text")
   const { execFile } = await evaluated("node:child_process")
   expect(execFile).toBe(require("node:child_process").execFile)

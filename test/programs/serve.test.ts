@@ -35,6 +35,17 @@ it("starts with a small young generation, which grows with the load", async () =
   expect(Number(after)).toBeGreaterThan(Number(before))
 })
 
+it("starts without V8's optimizing compiler, which the load then uses", async () => {
+  const preloaded = ["--trace-opt", "--import", "./test/fixtures/programs/youngGeneration.ts"]
+  await using server = new Program([...preloaded, command, "serve", "examples/models.ts", ...anyPort])
+  const { input, index } = await server.match(/Metrics Service at .*:\d+/)
+  const start = input.slice(0, index)
+  expect(start).toContain("(target MAGLEV)")
+  expect(start).not.toContain("(target TURBOFAN")
+  server.signal("SIGUSR2")
+  await server.match(/\(target TURBOFAN/)
+})
+
 const inferStuck = async (server: Program) => {
   const [, port] = await server.match(/HTTPService at .*:(\d+)/)
   const body = JSON.stringify({ inputs: [{ name: "TEXT", shape: [1], datatype: "BYTES", data: ["x"] }] })

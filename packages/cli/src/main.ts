@@ -24,9 +24,11 @@ const problem = NodeVersion.problem(process.versions.node, engines.node, process
 if (problem === undefined) {
   // Half of a start is the compilation of modules. Node keeps the cache in the temporary directory of the system.
   process.getBuiltinModule("node:module").enableCompileCache()
-  // YoungGeneration.ts has the reason.
   if (process.argv[2] === "serve") {
-    process.getBuiltinModule("node:v8").setFlagsFromString("--semi-space-growth-factor=1")
+    // StartFlags.ts has the reasons, and resets them.
+    const { setFlagsFromString } = process.getBuiltinModule("node:v8")
+    setFlagsFromString("--semi-space-growth-factor=1")
+    setFlagsFromString("--no-turbofan")
   }
   void start()
 } else {

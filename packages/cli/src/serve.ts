@@ -11,11 +11,11 @@ import { inOneLine } from "./module/Failure.ts"
 import * as ForcedExit from "./ForcedExit.ts"
 import * as ModelModule from "./module/ModelModule.ts"
 import * as UnhandledErrors from "./UnhandledErrors.ts"
+import * as StartFlags from "./StartFlags.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Supervision from "./watch/Supervision.ts"
 import * as Supervisor from "./watch/Supervisor.ts"
 import * as Version from "./watch/Version.ts"
-import * as YoungGeneration from "./YoungGeneration.ts"
 import * as CacheFlags from "./flags/CacheFlags.ts"
 import * as LogFlags from "./flags/LogFlags.ts"
 import * as RateLimitFlags from "./flags/RateLimitFlags.ts"
@@ -71,7 +71,7 @@ export const serve = Command.make(
       onUnrecoverable: () => stop("because a model cannot recover"),
     }).pipe(Layer.provide(stored))
     const supervised = Supervision.isSupervised()
-    const started = Layer.provideMerge(Layer.effectDiscard(Effect.sync(YoungGeneration.grow)), served)
+    const started = Layer.provideMerge(Layer.effectDiscard(Effect.sync(StartFlags.reset)), served)
     return yield* (supervised ? Layer.provideMerge(Version.ready, started) : started).pipe(
       Layer.provide(supervised ? Version.layer(forcedExit.stop) : Layer.empty),
       Layer.provide(UnhandledErrors.layer(stop)),
