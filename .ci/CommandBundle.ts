@@ -3,7 +3,7 @@
  * bundle reads a few files instead of 900: one has all modules that the command imports statically, and each kind of
  * thread has another one. BundleChoice.ts of the command decides which starts use it.
  */
-import { globSync, readFileSync, writeFileSync } from "node:fs"
+import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, relative, sep } from "node:path"
 import { type Plugin, rolldown } from "rolldown"
 import * as BuiltInModules from "./BuiltInModules.ts"
@@ -46,8 +46,7 @@ const write = async (dist: string, folder: string, name: string, entry: string):
     plugins: [stagedPackages(dist)],
   })
   let imports: ReadonlySet<string> | undefined
-  const { output } = await build.write({
-    dir: folder,
+  const { output } = await build.generate({
     format: "esm",
     entryFileNames: "[name].js",
     comments: false,
@@ -65,7 +64,12 @@ const write = async (dist: string, folder: string, name: string, entry: string):
       ],
     },
   })
-  return output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []))
+  const chunks = output.filter((file) => file.type === "chunk")
+  mkdirSync(folder, { recursive: true })
+  // V8 holds a source with any other character as two bytes for each.
+  const ascii = (code: string) => code.replaceAll(/[^\0-\x7F]/g, escaped)
+  for (const { fileName, code } of chunks) writeFileSync(join(folder, fileName), ascii(code))
+  return chunks.flatMap(({ moduleIds }) => moduleIds)
 }
 
 const stagedPackages = (dist: string): Plugin => ({
@@ -85,6 +89,9 @@ const stagedPackages = (dist: string): Plugin => ({
     }, code)
   },
 })
+
+/** Has the same meaning in names, strings and patterns, except in those of String.raw. */
+const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
 
 /** Marks modules of Node. Rolldown looks for no file whose name begins with this character. */
 const builtIn = "\0"

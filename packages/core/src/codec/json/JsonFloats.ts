@@ -180,6 +180,6 @@ const reaches = Float64Array.from({ length: 256 }, (_, binary) => 2 ** (binary -
 
 /** The four digits of 0 to 9999, the first in the lowest byte. */
 const fours = Int32Array.from({ length: 10_000 }, (_, value) => {
-  const text = String(value).padStart(4, "0")
-  return [...text].reduce((word, digit, index) => word | (digit.charCodeAt(0) << (8 * index)), 0)
+  const [first, second, third] = [(value / 1000) | 0, ((value / 100) | 0) % 10, ((value / 10) | 0) % 10]
+  return 0x30_30_30_30 + first + (second << 8) + (third << 16) + ((value % 10) << 24)
 })
