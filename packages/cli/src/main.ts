@@ -28,6 +28,7 @@ if (problem === undefined) {
     // StartFlags.ts has the reasons, and resets them.
     const { setFlagsFromString } = process.getBuiltinModule("node:v8")
     setFlagsFromString("--semi-space-growth-factor=1")
+    setFlagsFromString("--no-maglev")
     setFlagsFromString("--no-turbofan")
   }
   void start()
