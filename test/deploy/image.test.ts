@@ -106,6 +106,16 @@ describe.skipIf(reason !== undefined)("the image", () => {
     expect(await program.ended).toMatchObject({ code: 0, signal: null })
   })
 
+  it("has the compiled modules of its command, for its user", { timeout: 120_000 }, async () => {
+    const { variables, ...image } = get("server")
+    const debug = { ...variables, NODE_DEBUG_NATIVE: "COMPILE_CACHE" }
+    await using program = Image.start({ ...image, variables: debug }, { models: join(folder, "models") })
+    await program.match(/Started Metrics Service/)
+    program.signal("SIGTERM")
+    const { output: log } = await program.ended
+    expect(log).toMatch(/code cache for ESM \S*\/bundle\/nereid-imports-\S+ was accepted/)
+  })
+
   it("has Node and no other program: no shell, no package manager, no build tools", () => {
     const { root } = get("server")
     const programs = globSync("{bin,sbin,usr/bin,usr/sbin,usr/local/bin,usr/local/sbin}/*", { cwd: root })

@@ -1,6 +1,6 @@
 /** `nereid serve` as a user meets it: the table, the exits, and what it says of a module that cannot be served. */
 import { spawnSync } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { get } from "node:https"
 import { createServer } from "node:net"
@@ -8,7 +8,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
 import { authority } from "../fixtures/certificate.ts"
-import { command, hasCurl, nereid, Program, root, shell } from "../Program.ts"
+import { command, hasCurl, nereid, nereidWith, Program, root, shell } from "../Program.ts"
 
 const anyPort = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
 
@@ -46,6 +46,16 @@ it("starts without V8's optimizing compilers, which the load then uses", async (
   server.signal("SIGUSR2")
   await server.match(/\(target MAGLEV/)
   await server.match(/\(target TURBOFAN/)
+})
+
+it("keeps compiled modules for the next start, also if it is killed", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "nereid-serve-"))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  await using server = nereidWith({ NODE_COMPILE_CACHE: directory }, "serve", "examples/models.ts", ...anyPort)
+  const modules = () => readdirSync(directory, { recursive: true }).length
+  await server.match(/Metrics Service at .*:\d+/)
+  await expect.poll(modules).toBeGreaterThan(100)
+  server.signal("SIGKILL")
 })
 
 const inferStuck = async (server: Program) => {

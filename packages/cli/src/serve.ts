@@ -5,6 +5,7 @@
 import { Repository } from "@nereid/repository"
 import { Logging, Server } from "@nereid/server"
 import { StopReason } from "@nereid/server/internal/announce/StopReason"
+import { flushCompileCache } from "node:module"
 import { Console, Effect, Layer, Option } from "effect"
 import { Argument, CliError, Command } from "effect/cli"
 import { inOneLine } from "./module/Failure.ts"
@@ -71,7 +72,7 @@ export const serve = Command.make(
       onUnrecoverable: () => stop("because a model cannot recover"),
     }).pipe(Layer.provide(stored))
     const supervised = Supervision.isSupervised()
-    const started = Layer.provideMerge(Layer.effectDiscard(Effect.sync(StartFlags.reset)), served)
+    const started = Layer.provideMerge(Layer.effectDiscard(Effect.sync(onStarted)), served)
     return yield* (supervised ? Layer.provideMerge(Version.ready, started) : started).pipe(
       Layer.provide(supervised ? Version.layer(forcedExit.stop) : Layer.empty),
       Layer.provide(UnhandledErrors.layer(stop)),
@@ -90,6 +91,12 @@ export const serve = Command.make(
     "Serve the models of a module, of model repositories, or of both. Every flag has an environment variable, such as NEREID_HTTP_PORT for --http-port",
   ),
 )
+
+const onStarted = () => {
+  StartFlags.reset()
+  // Otherwise Node writes its cache of compiled modules as it exits, which a killed server does not come to.
+  flushCompileCache()
+}
 
 const logged = (warnings: ReadonlyArray<string>) =>
   Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })
