@@ -130,6 +130,7 @@ export const open = (options: Options): Open => {
           }
           const interval = Duration.fromInputUnsafe(options.pollInterval ?? "15 seconds")
           if (control === "poll" && Duration.isPositive(interval)) yield* poll(catalogue, interval)
+          else Files.release()
         }),
         refresh: control === "explicit" ? Effect.ignore(catalogue.scanForIndex) : Effect.void,
         index: () => catalogue.index(control === "explicit"),

@@ -114,6 +114,18 @@ describe("calls", () => {
     await calls
   })
 
+  it("have a new thread after idle ones were released, and keep a busy one", async () => {
+    const { read, threads, pool } = poolOf(spawn)
+    await read(regular())
+    const ended = once(threads[0] ?? expect.unreachable(), "exit")
+    pool.release()
+    await ended
+    const reading = read(regular())
+    pool.release()
+    expect(text(await reading)).toBe("x")
+    expect(threads).toHaveLength(2)
+  })
+
   it("fail if their thread dies, and the next one has another thread", async () => {
     let count = 0
     const { read } = poolOf((options) => {

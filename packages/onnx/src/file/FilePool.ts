@@ -74,6 +74,11 @@ export class FilePool {
     this.#dispatch()
   }
 
+  /** Ends the threads without a call, for when few calls will come. */
+  release(): void {
+    for (const thread of this.#idle.keys()) this.#end(thread)
+  }
+
   #problem(path: string): string | undefined {
     if (this.#stalled.has(path)) return `an earlier call has not returned: ${noAnswer(this.#stallMillis)}`
     if (this.#stalled.size >= maxStalled)
@@ -165,11 +170,12 @@ export class FilePool {
   }
 
   #rest(thread: FileThread): void {
-    const end = setTimeout(() => {
-      this.#forget(thread)
-      thread.end()
-    }, idleTimeout)
-    this.#idle.set(thread, end.unref())
+    this.#idle.set(thread, setTimeout(() => this.#end(thread), idleTimeout).unref())
+  }
+
+  #end(thread: FileThread): void {
+    this.#forget(thread)
+    thread.end()
   }
 
   #forget(thread: FileThread): void {

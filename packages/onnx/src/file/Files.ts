@@ -23,6 +23,9 @@ export const Pool = Context.Reference<FilePool>("@nereid/onnx/internal/file/File
 /** Starts a thread of the process, for calls that will come. It ends by itself if none comes. */
 export const prepare = (): void => shared.prepare()
 
+/** Ends the threads of the process that have no call. Further calls start one again. */
+export const release = (): void => shared.release()
+
 /** The contents of a regular file of at most `maxBytes`. */
 export const read = (path: string, maxBytes: number): Effect.Effect<Uint8Array<ArrayBuffer>, FileProblem> =>
   run({ name: "read", path, maxBytes })
