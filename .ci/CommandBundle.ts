@@ -45,8 +45,8 @@ export const make = async (dist: string): Promise<void> => {
 }
 
 /**
- * Writes `name`.js, a file with all that it imports statically, and files for what it imports later. Returns the modules
- * in them.
+ * Writes `name`.js, a file with all that it imports statically, and files for what it imports later. Returns the
+ * modules in them.
  */
 const write = async (dist: string, folder: string, name: string, entry: string): Promise<Array<string>> => {
   await using build = await rolldown({

@@ -4,6 +4,8 @@
  * - The young generation of V8's heap would grow by what survives, and never shrink. While a server starts, most
  *   objects survive: its modules. Its growth factor is 1.
  * - V8's optimizing compilers take 10 MB, and gain nothing for code that runs a few times. They are off.
+ *
+ * A server may serve some models while it loads others, for minutes, so the flags also have a time limit.
  */
 import { setFlagsFromString } from "node:v8"
 
@@ -13,3 +15,8 @@ export const reset = (): void => {
   setFlagsFromString("--maglev")
   setFlagsFromString("--turbofan")
 }
+
+/** Milliseconds after which the flags are reset, if the server has not started by then. */
+const limit = 10_000
+
+export const resetAtLimit = (run = reset): void => void setTimeout(run, limit).unref()

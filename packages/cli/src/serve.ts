@@ -36,6 +36,7 @@ export const serve = Command.make(
     flags: ServerFlags.flags,
   },
   Effect.fnUntraced(function* ({ module: path, flags }) {
+    StartFlags.resetAtLimit()
     yield* Variables.refuseUnknown
     const options = yield* ServerFlags.options(flags, process.env)
     // The OpenTelemetry mode of traces replaces the server's own tracer, which has the same variables.
