@@ -1,6 +1,6 @@
 /**
  * Lets a request go on after its batch: the instance is free for the next batch while the request still waits for its
- * reply. EmissionStage.ts passes on the responses before the reply.
+ * reply.
  */
 import { Result } from "effect"
 import type { Release } from "../running/OpenRequests.ts"

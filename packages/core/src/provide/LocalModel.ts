@@ -54,8 +54,9 @@ export interface ExecutionOptions {
   /** Whether the instances execute in other threads. Default false. */
   readonly threaded?: boolean
   /**
-   * Whether each batch is one step of its requests: they share batches though they have any number of responses, which
-   * wait for their readers outside of the batch. Default false.
+   * Whether each batch may be one step of its requests: they share batches though they have any number of responses. If
+   * they return to the queue behind it (iterative sequences), the responses wait for their readers outside of the
+   * batch. Default false.
    */
   readonly isStepwise?: boolean
   /** Whether requests may go on after their batch (`rest` of a Response). Default false. */
@@ -126,6 +127,7 @@ export const make = Effect.fnUntraced(function* ({
     makeQueue: sequences?.makeQueue,
   })
   const { queueing } = batching
+  const isIterative = sequencing?.isIterative === true
   const cached =
     cache && (yield* ResponseCache.make({ ...cache, model: name, version, readsRequest, statistics, queueing }))
   const fork = Effect.runForkWith(yield* Effect.context<never>())
@@ -134,7 +136,7 @@ export const make = Effect.fnUntraced(function* ({
   const submit = SubmitPipeline.make(
     {
       sessions: sequences?.sessions(scheduler.queueChanged),
-      emissions: execution.isStepwise === true ? EmissionStage.make(fork) : undefined,
+      emissions: isIterative && execution.isStepwise === true ? EmissionStage.make(fork) : undefined,
       parameters: ParameterStage.make(definition, statistics),
       defaults: DefaultsStage.make(definition),
       cache: cached?.stage,

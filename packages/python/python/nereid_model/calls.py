@@ -1,56 +1,134 @@
 """Calls of other models (business logic scripting): one response, or an iterator of several.
 
-The control thread receives replies and puts them into a queue of the call, where the caller waits.
+The control thread receives replies and puts them into a queue of the call, where the caller waits. A decoupled model
+waits for its caller: the server sends no further responses while the caller has not read the last ones.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
-from typing import Any, Awaitable, Callable, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Optional, Sequence, Union
 
 from .errors import TritonModelException
-from .host import Phase, current_host
+from .host import Call, Host, OnReply, Phase, current_host
 from .response import InferenceResponse
 from .tensor import Tensor
 
+if TYPE_CHECKING:
+    from .cleanup import Cleanup
+
 _ONLY_IN_EXECUTE = "BLS is only supported during the 'execute' function."
+
+# Responses of a call that may be there before they are read.
+_AHEAD = 16
+
+# The calls of this process that have several responses, until the last has come.
+_streams: dict[_ResponseStream, None] = {}
+
+# The streams of a fork's parent are not its own.
+os.register_at_fork(after_in_child=_streams.clear)
+
+
+class _ResponseStream:
+    """Responses of one call, as far as they have come."""
+
+    __slots__ = ("arrived", "caller", "changed", "complete", "cancel", "dropped", "model", "_free", "_give", "_read")
+
+    def __init__(self, model: str, caller: int) -> None:
+        self.model = model
+        self.caller = caller
+        self.arrived: list[InferenceResponse] = []
+        self.complete = False
+        # Nothing can read the responses any more.
+        self.dropped = False
+        self.changed = threading.Condition()
+        self.cancel: Optional[Callable[[], None]] = None
+        self._give: Optional[Callable[[int], None]] = None
+        # Responses that were read for the first time, and how many of them the server knows.
+        self._read = 0
+        self._free = 0
+
+    def begin(self, call: Call) -> None:
+        """The call is under way."""
+        self.cancel = call.cancel
+        self._give = call.give
+        _streams[self] = None
+        if self.complete:
+            _streams.pop(self, None)
+
+    def add(self, response: InferenceResponse, final: bool) -> None:
+        with self.changed:
+            if not self.dropped:
+                self.arrived.append(response)
+            self.complete = final
+            self.changed.notify_all()
+        if final:
+            _streams.pop(self, None)
+
+    def read(self, index: int) -> int:
+        """Counts a response that is read, and returns how many more the server may send: 0 for none yet."""
+        if index < self._read:
+            return 0
+        self._read = index + 1
+        count = self._read - self._free
+        if self.complete or count < _AHEAD // 2:
+            return 0
+        self._free = self._read
+        return count
+
+    def give(self, count: int) -> None:
+        """Lets the server send as many further responses; 0 for any number."""
+        if self._give is not None and not self.complete:
+            self._give(count)
+
+    def drop(self) -> None:
+        """Lets the called model run to its end, for nobody."""
+        with self.changed:
+            self.dropped = True
+            self.arrived.clear()
+        _streams.pop(self, None)
+        self.give(0)
 
 
 class ResponseIterator:
     """Responses of a decoupled call, in the order of arrival; a second iteration replays them."""
 
-    __slots__ = ("_arrived", "_cancel", "_changed", "_complete", "_next", "__weakref__")
+    __slots__ = ("_cleanup", "_next", "_stream", "__weakref__")
 
-    def __init__(self) -> None:
-        self._arrived: list[InferenceResponse] = []
-        self._complete = False
+    def __init__(self, stream: _ResponseStream, cleanup: Cleanup) -> None:
+        self._stream = stream
+        self._cleanup = cleanup
         self._next = 0
-        self._changed = threading.Condition()
-        self._cancel: Optional[Callable[[], None]] = None
 
     def __iter__(self) -> ResponseIterator:
         self._next = 0
         return self
 
     def __next__(self) -> InferenceResponse:
-        with self._changed:
-            while self._next >= len(self._arrived):
-                if self._complete:
+        stream = self._stream
+        with stream.changed:
+            while self._next >= len(stream.arrived):
+                if stream.complete:
                     raise StopIteration
-                self._changed.wait()
-            response = self._arrived[self._next]
+                stream.changed.wait()
+            response = stream.arrived[self._next]
+            count = stream.read(self._next)
             self._next += 1
-            return response
+        if count:
+            stream.give(count)
+        return response
 
     def __aiter__(self) -> ResponseIterator:
         self._next = 0
         return self
 
     async def __anext__(self) -> InferenceResponse:
-        with self._changed:
-            ready = self._next < len(self._arrived) or self._complete
+        stream = self._stream
+        with stream.changed:
+            ready = self._next < len(stream.arrived) or stream.complete
         advance: Callable[[], Optional[InferenceResponse]] = lambda: next(self, None)  # noqa: E731
         response = advance() if ready else await asyncio.get_running_loop().run_in_executor(None, advance)
         if response is None:
@@ -59,16 +137,17 @@ class ResponseIterator:
 
     def cancel(self) -> None:
         """Cancels the call; does nothing once it has ended."""
-        with self._changed:
-            cancel = None if self._complete else self._cancel
+        stream = self._stream
+        with stream.changed:
+            cancel = None if stream.complete else stream.cancel
         if cancel is not None:
             cancel()
 
-    def _add(self, response: InferenceResponse, final: bool) -> None:
-        with self._changed:
-            self._arrived.append(response)
-            self._complete = final
-            self._changed.notify_all()
+    def __del__(self) -> None:
+        stream = getattr(self, "_stream", None)
+        if stream is not None and not stream.complete:
+            # A finalizer may run anywhere, so another thread sends.
+            self._cleanup.add(stream.drop)
 
 
 def infer(
@@ -78,7 +157,7 @@ def infer(
     host = _serving_host()
     first: queue.SimpleQueue[Union[InferenceResponse, ResponseIterator]] = queue.SimpleQueue()
     if not decoupled:
-        host.call(header, tensors, lambda reply, outputs: first.put(InferenceResponse._received(reply, outputs)))
+        _call(host, header, tensors, lambda reply, outputs: first.put(InferenceResponse._received(reply, outputs)))
         return first.get()
     iterator = _iterate(header, tensors, first.put)
     first.get()
@@ -111,9 +190,9 @@ def async_infer(
         iterator = _iterate(header, tensors, arrived)
         cancel = iterator.cancel
     else:
-        cancel = host.call(
-            header, tensors, lambda reply, outputs: arrived(InferenceResponse._received(reply, outputs))
-        )
+        cancel = _call(
+            host, header, tensors, lambda reply, outputs: arrived(InferenceResponse._received(reply, outputs))
+        ).cancel
     result.add_done_callback(lambda ended: cancel() if ended.cancelled() else None)
     return result
 
@@ -122,21 +201,46 @@ def _iterate(
     header: dict[str, Any], tensors: Sequence[Tensor], on_first: Callable[[Any], None]
 ) -> ResponseIterator:
     """Starts a call with several responses; `on_first` gets the iterator when the first has come."""
-    iterator = ResponseIterator()
-    come = False
+    host = _serving_host()
+    host.cleanup.start()
+    stream = _ResponseStream(header["model"], _caller())
+    iterator = ResponseIterator(stream, host.cleanup)
+    # Until then. The server must not keep the iterator, since its end matters.
+    waiting = [iterator]
 
     def arrive(reply: dict[str, Any], outputs: list[Tensor]) -> None:
-        nonlocal come
-        iterator._add(InferenceResponse._received(reply, outputs), bool(reply.get("final", 1)))
-        if not come:
-            come = True
-            on_first(iterator)
+        stream.add(InferenceResponse._received(reply, outputs), bool(reply.get("final", 1)))
+        if waiting:
+            on_first(waiting.pop())
 
-    iterator._cancel = _serving_host().call(header, tensors, arrive)
+    stream.begin(_call(host, {**header, "credit": _AHEAD}, tensors, arrive))
     return iterator
 
 
-def _serving_host() -> Any:
+def _call(host: Host, header: dict[str, Any], tensors: Sequence[Tensor], on_reply: OnReply) -> Call:
+    """Starts a call.
+
+    Its caller may wait for it before it reads a response of an earlier call. If that is of the same model, the model
+    must not wait for the caller: with one instance, both would wait for ever.
+    """
+    if _streams:
+        caller = _caller()
+        for stream in list(_streams):
+            if stream.caller == caller and stream.model == header["model"]:
+                stream.give(0)
+    return host.call(header, tensors, on_reply)
+
+
+def _caller() -> int:
+    """Identifies the running task of asyncio, or the thread."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    return threading.get_ident() if task is None else id(task)
+
+
+def _serving_host() -> Host:
     host = current_host()
     if host.phase is not Phase.SERVE:
         raise TritonModelException(_ONLY_IN_EXECUTE)

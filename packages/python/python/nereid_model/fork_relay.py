@@ -105,10 +105,10 @@ class ForkRelay:
         theirs: Optional[int] = frame.header.get("n")
         pieces = [] if frame.body is None else [frame.body]
         count = 0 if frame.body is None else len(frame.body)
-        if frame.kind == Kind.CANCEL_CALL:
+        if frame.kind in (Kind.CANCEL_CALL, Kind.CREDIT_CALL):
             ours = numbers.get(theirs)
             if ours is not None:
-                self._host.control.send(Kind.CANCEL_CALL, {"n": ours})
+                self._host.control.send(frame.kind, {**frame.header, "n": ours})
             return
         if theirs is None:
             self._host.control.send(frame.kind, frame.header, pieces, count)

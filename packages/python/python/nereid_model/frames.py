@@ -73,6 +73,7 @@ class Kind(enum.IntEnum):
     LOG_LEVEL = 17
     DUMP_STACKS = 18
     SEQUENCE_ENDED = 19
+    CREDIT = 20
     LISTENING = 29
     STARTED = 30
     READY = 31
@@ -83,6 +84,7 @@ class Kind(enum.IntEnum):
     CANCEL_CALL = 36
     CONTROL_MODEL = 37
     METRIC = 38
+    CREDIT_CALL = 39
 
 
 # As plain numbers: enums are slow in arithmetic.

@@ -184,7 +184,7 @@ class FunctionExecutor:
             serving.fail(execution, error)
 
     def _open(self, serving: Serving, execution: int) -> RequestState:
-        origin = Origin(serving.data, serving.cleanup, True, serving.open.forget)
+        origin = Origin(serving.data, serving.cleanup, True, serving.open.forget, self._start.credit)
         state = RequestState(origin, execution, 0, None)
         serving.open.add(execution, [state])
         return state
@@ -194,6 +194,8 @@ class FunctionExecutor:
         state = self._open(serving, execution)
         try:
             for item in items:
+                if state.credit is not None:
+                    state.credit.take()
                 if state.cancelled:
                     break
                 self._send(state, item)
@@ -210,6 +212,8 @@ class FunctionExecutor:
         async def stream() -> None:
             try:
                 async for item in items:
+                    if state.credit is not None:
+                        await state.credit.take_later()
                     if state.cancelled:
                         break
                     self._send(state, item)

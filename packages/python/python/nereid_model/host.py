@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import threading
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from .cleanup import Cleanup
 from .errors import TritonModelException
@@ -15,6 +15,14 @@ from .tensor import Tensor
 
 # Receives each reply to a call: header and tensors.
 OnReply = Callable[[dict[str, Any], list[Tensor]], None]
+
+
+class Call(NamedTuple):
+    """A call of another model, under way."""
+
+    cancel: Callable[[], None]
+    # Lets the server send as many further responses; 0 for any number.
+    give: Callable[[int], None]
 
 
 class Phase(enum.Enum):
@@ -70,8 +78,8 @@ class Host:
         """Writes one line to the server's log."""
         raise NotImplementedError
 
-    def call(self, header: dict[str, Any], tensors: Sequence[Tensor], on_reply: OnReply) -> Callable[[], None]:
-        """Starts an inference of another model and returns what cancels it; `on_reply` runs in another thread."""
+    def call(self, header: dict[str, Any], tensors: Sequence[Tensor], on_reply: OnReply) -> Call:
+        """Starts an inference of another model; `on_reply` runs in another thread."""
         raise NotImplementedError
 
     def control_model(self, header: dict[str, Any], pieces: Sequence[Any] = (), body_bytes: int = 0) -> Any:

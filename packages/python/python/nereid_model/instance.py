@@ -148,7 +148,12 @@ class Loading:
         def cancel(frame: Frame) -> None:
             servings[frame.header.get("t", 0)].open.cancel(frame.header["x"], frame.header["q"])
 
+        def give(frame: Frame) -> None:
+            header = frame.header
+            servings[header.get("t", 0)].open.give(header["x"], header["q"], header["n"])
+
         self._handlers[Kind.CANCEL] = cancel
+        self._handlers[Kind.CREDIT] = give
 
     def _make_model(self, module: Any, serving: Serving) -> Instance:
         start = serving.start

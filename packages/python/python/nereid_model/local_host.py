@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
 from .errors import TritonModelException
-from .host import Host, OnReply
+from .host import Call, Host, OnReply
 from .tensor import Tensor
 
 _LEVELS = ("INFO", "WARNING", "ERROR", "VERBOSE")
@@ -27,7 +27,7 @@ class LocalHost(Host):
     def log(self, level: int, text: str, file: str, line: int) -> None:
         sys.stderr.write(f"{_LEVELS[level]} {file}:{line} {text}\n")
 
-    def call(self, header: dict[str, Any], tensors: Sequence[Tensor], on_reply: OnReply) -> Callable[[], None]:
+    def call(self, header: dict[str, Any], tensors: Sequence[Tensor], on_reply: OnReply) -> Call:
         raise TritonModelException(
             f"The model '{header['model']}' cannot be called here: calls of other models need a server. Serve the "
             "repository with Nereid to run this."

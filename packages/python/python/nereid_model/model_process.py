@@ -127,6 +127,8 @@ class ModelProcess:
 
     def _end_receiving(self) -> None:
         for instance in self._instances:
+            # A reader that has stopped must not keep the process.
+            instance.serving.open.release()
             instance.serving.data.end_receiving()
 
     def _exit(self) -> None:

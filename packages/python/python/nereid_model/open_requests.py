@@ -14,12 +14,13 @@ _EARLY_LIMIT = 1024
 class OpenRequests:
     """Requests of the executions under way, by number of execution and index."""
 
-    __slots__ = ("_early", "_lock", "_open")
+    __slots__ = ("_early", "_is_released", "_lock", "_open")
 
     def __init__(self) -> None:
         self._open: dict[int, list[RequestState]] = {}
         self._early: OrderedDict[tuple[int, int], None] = OrderedDict()
         self._lock = threading.Lock()
+        self._is_released = False
 
     def add(self, execution: int, states: list[RequestState]) -> None:
         with self._lock:
@@ -27,7 +28,10 @@ class OpenRequests:
             if self._early:
                 for state in states:
                     if self._early.pop((execution, state.index), state) is None:
-                        state.cancelled = True
+                        state.cancel()
+            if self._is_released:
+                for state in states:
+                    state.end_waiting()
 
     def cancel(self, execution: int, index: int) -> None:
         """Marks a request as cancelled, also one that has not been read yet."""
@@ -42,8 +46,23 @@ class OpenRequests:
         states = self._open.get(execution)
         if states is None or index >= len(states):
             return False
-        states[index].cancelled = True
+        states[index].cancel()
         return True
+
+    def give(self, execution: int, index: int, count: int) -> None:
+        """Lets a request send as many further responses; does nothing for one that is complete."""
+        states = self._open.get(execution)
+        credit = states[index].credit if states is not None and index < len(states) else None
+        if credit is not None:
+            credit.give(count)
+
+    def release(self) -> None:
+        """Ends all waiting for readers, now and later: the process is to stop."""
+        with self._lock:
+            self._is_released = True
+            for states in list(self._open.values()):
+                for state in states:
+                    state.end_waiting()
 
     def end(self, execution: int) -> None:
         """Removes an execution whose requests are closed."""

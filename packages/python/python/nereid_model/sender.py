@@ -10,6 +10,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
+from .credit import Credit
 from .errors import ErrorCode, TritonModelException, expect, expect_int
 from .flags import RESPONSE_COMPLETE_FINAL
 from .frames import RESPONSE, FrameSocket, encode
@@ -40,16 +41,18 @@ os.register_at_fork(after_in_child=_after_fork)
 class Origin:
     """What all requests of a process have in common."""
 
-    __slots__ = ("cleanup", "data", "decoupled", "forget")
+    __slots__ = ("cleanup", "credit", "data", "decoupled", "forget")
 
     def __init__(
-        self, data: FrameSocket, cleanup: Cleanup, decoupled: bool, forget: Callable[[int], None]
+        self, data: FrameSocket, cleanup: Cleanup, decoupled: bool, forget: Callable[[int], None], credit: int = 0
     ) -> None:
         self.data = data
         self.cleanup = cleanup
         self.decoupled = decoupled
         # Tells the registry of open requests that one of an execution is complete.
         self.forget = forget
+        # Responses of a request that may be ahead of their reader; 0 for any number.
+        self.credit = credit if decoupled else 0
 
 
 class RequestState:
@@ -77,10 +80,23 @@ class RequestState:
         self.requested = requested
         self.owner = _process
         self.lock = threading.Lock()
+        # None for any number of responses.
+        self.credit = Credit(origin.credit) if origin.credit else None
+
+    def cancel(self) -> None:
+        """Marks the request as one whose caller has left: its responses wait for nobody."""
+        self.cancelled = True
+        self.end_waiting()
+
+    def end_waiting(self) -> None:
+        """Lets all senders of the request go on."""
+        if self.credit is not None:
+            self.credit.release()
 
     def close(self) -> None:
         """Marks the request as complete."""
         self.closed = True
+        self.end_waiting()
         self.origin.forget(self.execution)
 
     def send(self, response: Optional[InferenceResponse], final: bool, extra: Optional[dict[str, Any]] = None) -> None:
@@ -124,7 +140,10 @@ class InferenceResponseSender:
         return sender
 
     def send(self, response: Optional[InferenceResponse] = None, flags: int = 0) -> None:
-        """Sends one response, or only the final flag; returns once the connection took it."""
+        """Sends one response, or only the final flag; returns once the connection took it.
+
+        A response first waits until the reader of the request is fewer than START's number of responses behind.
+        """
         state = self._state
         if state is None:
             raise TritonModelException(
@@ -135,28 +154,9 @@ class InferenceResponseSender:
         flags = expect_int("flags", flags)
         if state.owner != os.getpid():
             raise TritonModelException("Unable to send response. The process that executes the request must send it.")
-        with state.lock:
-            if state.closed:
-                raise TritonModelException(_CLOSED)
-            if flags not in (0, RESPONSE_COMPLETE_FINAL):
-                raise TritonModelException("Unable to send response. Unsupported flag provided.")
-            if flags == 0 and response is None:
-                raise TritonModelException(
-                    "Inference Response object must be provided when the response flags is set to zero."
-                )
-            if not state.origin.decoupled:
-                if response is not None and state.sent > 0:
-                    raise TritonModelException(_ONLY_ONE)
-                if response is None and state.sent == 0:
-                    raise TritonModelException(
-                        "Unable to send response. Non-decoupled model cannot send complete final before sending a "
-                        "response."
-                    )
-            state.send(response, flags == RESPONSE_COMPLETE_FINAL)
-            if response is not None:
-                state.sent += 1
-            if flags == RESPONSE_COMPLETE_FINAL:
-                state.close()
+        while not _try_to_send(state, response, flags):
+            # Without the lock, so that another thread can close the request meanwhile.
+            state.credit.wait()  # type: ignore[union-attr]
 
     def is_cancelled(self) -> bool:
         """Whether the client has cancelled the request."""
@@ -167,6 +167,40 @@ class InferenceResponseSender:
         if state is not None and not state.closed and state.owner == os.getpid():
             # A finalizer may run anywhere, so another thread sends.
             state.origin.cleanup.add(state.lose)
+
+
+def _try_to_send(state: RequestState, response: Optional[InferenceResponse], flags: int) -> bool:
+    """Sends unless the response must wait for credit."""
+    with state.lock:
+        if state.closed:
+            raise TritonModelException(_CLOSED)
+        if flags not in (0, RESPONSE_COMPLETE_FINAL):
+            raise TritonModelException("Unable to send response. Unsupported flag provided.")
+        if flags == 0 and response is None:
+            raise TritonModelException(
+                "Inference Response object must be provided when the response flags is set to zero."
+            )
+        if not state.origin.decoupled:
+            if response is not None and state.sent > 0:
+                raise TritonModelException(_ONLY_ONE)
+            if response is None and state.sent == 0:
+                raise TritonModelException(
+                    "Unable to send response. Non-decoupled model cannot send complete final before sending a response."
+                )
+        credit = None if response is None else state.credit
+        if credit is not None and not credit.try_take():
+            return False
+        try:
+            state.send(response, flags == RESPONSE_COMPLETE_FINAL)
+        except BaseException:
+            if credit is not None:
+                credit.give(1)
+            raise
+        if response is not None:
+            state.sent += 1
+        if flags == RESPONSE_COMPLETE_FINAL:
+            state.close()
+    return True
 
 
 def take_sender(state: Optional[RequestState]) -> InferenceResponseSender:

@@ -10,17 +10,17 @@ from typing import Any, Callable, Optional, Sequence
 from .counter import Counter
 from .errors import ErrorCode, TritonModelException, cut, escaped
 from .frames import Frame, FrameSocket, Header, Kind, encode
-from .host import Host, OnReply
+from .host import Call, Host, OnReply
 from .tensor import Tensor, TensorWriter, read_tensors
 
 # Receives each reply frame of a number and returns whether it was the last.
 OnFrame = Callable[[Frame], bool]
 
 
-class _Call:
+class _SentCall:
     """A call to another model, sent or waiting for its turn."""
 
-    __slots__ = ("body_bytes", "header", "number", "pieces", "receive")
+    __slots__ = ("body_bytes", "header", "number", "pieces", "receive", "takes_all")
 
     def __init__(self, number: int, header: str, pieces: list[Any], count: int, receive: OnFrame) -> None:
         self.number = number
@@ -28,6 +28,8 @@ class _Call:
         self.pieces = pieces
         self.body_bytes = count
         self.receive = receive
+        # Whether its responses wait for nobody.
+        self.takes_all = False
 
 
 class ServerHost(Host):
@@ -45,7 +47,7 @@ class ServerHost(Host):
         self._numbers = Counter()
         self._pending: dict[int, OnFrame] = {}
         self._calls = 0
-        self._waiting: deque[_Call] = deque()
+        self._waiting: deque[_SentCall] = deque()
 
     def log(self, level: int, text: str, file: str, line: int) -> None:
         self.control.send(Kind.LOG, {"l": [[level, cut(text), escaped(file), line]]})
@@ -74,7 +76,7 @@ class ServerHost(Host):
         if self._pending.pop(number, None) is not None:
             self.control.send(Kind.CANCEL_CALL, {"n": number})
 
-    def call(self, header: dict[str, Any], tensors: Sequence[Tensor], on_reply: OnReply) -> Callable[[], None]:
+    def call(self, header: dict[str, Any], tensors: Sequence[Tensor], on_reply: OnReply) -> Call:
         number = self._numbers.next()
         writer = TensorWriter()
         text = f'{encode({**header, "n": number})[:-1]},"i":[{writer.add(tensors)}]}}'
@@ -87,7 +89,7 @@ class ServerHost(Host):
                 on_reply(frame.header, read_tensors(frame.header.get("o") or (), frame.body))
             return final
 
-        call = _Call(number, text, writer.pieces, writer.length, receive)
+        call = _SentCall(number, text, writer.pieces, writer.length, receive)
         with self._lock:
             waits = self._calls >= self._calls_at_once
             if waits:
@@ -96,7 +98,7 @@ class ServerHost(Host):
                 self._calls += 1
         if not waits:
             self._send_call(call)
-        return lambda: self._cancel(call)
+        return Call(lambda: self._cancel(call), lambda count: self._give(call, count))
 
     def reply(self, frame: Frame) -> None:
         """Hands a REPLY frame to whoever waits for it; runs in the control thread."""
@@ -107,7 +109,7 @@ class ServerHost(Host):
         if receive(frame):
             self._pending.pop(number, None)  # type: ignore[arg-type]
 
-    def _send_call(self, call: _Call) -> None:
+    def _send_call(self, call: _SentCall) -> None:
         receive = call.receive
 
         def receive_call(frame: Frame) -> bool:
@@ -118,16 +120,25 @@ class ServerHost(Host):
 
         self._pending[call.number] = receive_call
         self.control.send(Kind.CALL, call.header, call.pieces, call.body_bytes)
+        if call.takes_all:
+            self.control.send(Kind.CREDIT_CALL, {"n": call.number, "c": 0})
 
     def _next_call(self) -> None:
         with self._lock:
-            call: Optional[_Call] = self._waiting.popleft() if self._waiting else None
+            call: Optional[_SentCall] = self._waiting.popleft() if self._waiting else None
             if call is None:
                 self._calls -= 1
         if call is not None:
             self._send_call(call)
 
-    def _cancel(self, call: _Call) -> None:
+    def _give(self, call: _SentCall, count: int) -> None:
+        if count == 0:
+            # First, for a call that another thread sends now.
+            call.takes_all = True
+        if call.number in self._pending:
+            self.control.send(Kind.CREDIT_CALL, {"n": call.number, "c": count})
+
+    def _cancel(self, call: _SentCall) -> None:
         with self._lock:
             waits = call in self._waiting
             if waits:

@@ -43,7 +43,7 @@ class Serving:
         self.buffers = buffers
         self.cleanup = cleanup
         self.open = OpenRequests()
-        self.origin = Origin(data, cleanup, start.decoupled, self.open.forget)
+        self.origin = Origin(data, cleanup, start.decoupled, self.open.forget, start.credit)
         self.loop = EventLoop()
         # Of a model that learns of the ends of its sequences.
         self.sequence_ended: Optional[Callable[[Any, str], Any]] = None

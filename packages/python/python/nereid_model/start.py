@@ -39,6 +39,8 @@ class Start:
     # Levels that the server logs: `verbose`, `info`, `warning` and `error`.
     log: dict[str, Any] = field(default_factory=dict)
     concurrency: int = 1
+    # Responses of a request that may be ahead of their reader; 0 for any number.
+    credit: int = 0
     # Arguments of the further instances, each in another thread of the process.
     threads: tuple[dict[str, str], ...] = ()
     bls_threads: int = 32
@@ -73,6 +75,7 @@ def parse_start(header: dict[str, Any]) -> Start:
             max_batch_size=int(signature.get("max_batch_size") or 0),
             log=dict(header.get("log") or {}),
             concurrency=max(1, int(header.get("concurrency") or 1)),
+            credit=max(0, int(header.get("credit") or 0)),
             threads=tuple(map(_parse_args, header.get("threads") or ())),
             bls_threads=max(1, int(header.get("bls_threads") or 32)),
             memory_limit=int(limits.get("memory") or 0),

@@ -3,7 +3,7 @@
 import unittest
 
 import numpy as np
-from fake_server import CALL, CANCEL_CALL, CONTROL_MODEL, METRIC, REPLY, FakeServer, pack, unpack
+from fake_server import CALL, CANCEL_CALL, CONTROL_MODEL, CREDIT_CALL, METRIC, REPLY, FakeServer, pack, unpack
 
 EVAL = """
 import asyncio, gc
@@ -184,7 +184,49 @@ it.cancel()
         number = self.call()[0]["n"]
         self.reply(number, {"OUT": np.array([1])}, final=0)
         self.assertEqual(self.result(), "dropped")
+        # Its model runs to the end, for nobody.
+        self.assertEqual(self.server.wait(CREDIT_CALL)[0], {"n": number, "c": 0})
         self.reply(number, {"OUT": np.array([1])}, final=1)
+
+    def test_the_server_learns_of_read_responses_by_halves_and_not_of_replayed_ones(self):
+        self.send("it = request().exec(decoupled=True)\nresult = [len(list(zip(range(count), it))) for count in (7, 8, 30)]")
+        header, _ = self.call()
+        self.assertEqual(header["credit"], 16)
+        for _ in range(30):
+            self.reply(header["n"], {"OUT": np.array([1])}, final=0)
+        self.assertEqual(self.server.wait(CREDIT_CALL)[0], {"n": header["n"], "c": 8})
+        self.assertEqual(self.server.wait(CREDIT_CALL)[0], {"n": header["n"], "c": 8})
+        self.assertEqual(self.server.wait(CREDIT_CALL)[0], {"n": header["n"], "c": 8})
+        self.reply(header["n"], final=1, empty=1)
+        self.assertEqual(self.result(), "[7, 8, 30]")
+
+    def test_a_second_call_of_the_same_model_ends_the_wait_of_the_first_one_for_its_caller(self):
+        self.send("first = request('a').exec(decoupled=True)\nrequest('b').exec()\nrequest('a').exec()\nresult = len(list(first))")
+        number = self.call()[0]["n"]
+        self.reply(number, {"OUT": np.array([1])}, final=0)
+        self.reply(self.call()[0]["n"], {"OUT": np.array([1])}, final=1)
+        self.assertEqual(self.server.wait(CREDIT_CALL)[0], {"n": number, "c": 0})
+        self.reply(self.call()[0]["n"], {"OUT": np.array([1])}, final=1)
+        self.reply(number, {"OUT": np.array([1])}, final=1)
+        self.assertEqual(self.result(), "2")
+
+    def test_calls_of_other_threads_and_tasks_leave_the_wait_for_a_caller(self):
+        self.send(
+            """
+async def both():
+    first = await request().async_exec(decoupled=True)
+    await asyncio.create_task(one())
+    return len(list(first))
+async def one():
+    await request().async_exec()
+result = asyncio.run(both())
+"""
+        )
+        number = self.call()[0]["n"]
+        self.reply(number, {"OUT": np.array([1])}, final=0)
+        self.reply(self.call()[0]["n"], {"OUT": np.array([1])}, final=1)
+        self.reply(number, {"OUT": np.array([1])}, final=1)
+        self.assertEqual(self.result(), "2")
 
     # P6.limit@local
     def test_calls_above_the_limit_wait_for_a_reply(self):

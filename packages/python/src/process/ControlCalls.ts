@@ -2,7 +2,8 @@
  * Requests of a model's code to the server, as frames of the control socket: calls of other models, their loads,
  * metrics and log. Each has a number, which the replies repeat.
  */
-import { type Effect, Exit, type Fiber, Result } from "effect"
+import { Effect, Exit, type Fiber, Result } from "effect"
+import { constVoid } from "effect/Function"
 import type { InferenceError } from "@nereid/core/Errors"
 import { Unavailable } from "@nereid/core/Errors"
 import type { Cancel, Parameter, Parameters } from "@nereid/core/internal/request/Request"
@@ -13,6 +14,7 @@ import type { Frame } from "../wire/FrameReader.ts"
 import * as Header from "../wire/Header.ts"
 import * as ParameterText from "../wire/ParameterText.ts"
 import * as TensorMessage from "../wire/TensorMessage.ts"
+import { CallCredit } from "./CallCredit.ts"
 import type { CallResponse, LogLevel, ModelCall, ModelControl, ModelPorts } from "./ModelPorts.ts"
 
 export interface ControlCallsOptions {
@@ -23,6 +25,11 @@ export interface ControlCallsOptions {
   readonly send: (kind: number, header: string, body?: FrameBody) => void
 }
 
+interface OpenCall {
+  readonly cancel: Cancel
+  readonly credit: CallCredit
+}
+
 const levels: ReadonlyArray<LogLevel> = ["INFO", "WARN", "ERROR", "VERBOSE"]
 
 const sequenceStart = 1
@@ -30,7 +37,7 @@ const sequenceEnd = 2
 
 export class ControlCalls {
   readonly #options: ControlCallsOptions
-  readonly #calls = new Map<number, Cancel>()
+  readonly #calls = new Map<number, OpenCall>()
   #metrics: ReturnType<ModelPorts["metrics"]> | undefined
   #isClosed = false
 
@@ -51,7 +58,10 @@ export class ControlCalls {
         this.#call(Header.parseExact(header), body)
         return true
       case FrameKind.CANCEL_CALL:
-        this.#calls.get(numberOf(Header.parse(header)))?.()
+        this.#calls.get(numberOf(Header.parse(header)))?.cancel()
+        return true
+      case FrameKind.CREDIT_CALL:
+        this.#give(Header.parse(header))
         return true
       case FrameKind.CONTROL_MODEL:
         this.#control(Header.parse(header), body)
@@ -67,7 +77,7 @@ export class ControlCalls {
   /** The process has ended: cancels its calls, and releases its metrics. */
   close(): void {
     this.#isClosed = true
-    for (const cancel of this.#calls.values()) cancel()
+    for (const { cancel } of this.#calls.values()) cancel()
     this.#calls.clear()
     this.#metrics?.release()
     this.#metrics = undefined
@@ -102,19 +112,24 @@ export class ControlCalls {
       return this.#refuse(number, new Unavailable({ message: `more than ${this.#calls.size} calls are open` }))
     }
     let isOver = false
+    const credit = new CallCredit(Header.integer(header, "credit") ?? Infinity)
     const end = () => {
       isOver = true
       this.#calls.delete(number)
+      credit.give(Infinity)
     }
-    this.#calls.set(number, () => {})
+    this.#calls.set(number, { cancel: constVoid, credit })
     const cancel = this.#options.ports.call(call, {
       respond: (response, isFinal) => {
-        if (isOver) return
+        if (isOver) return Effect.void
         if (isFinal) end()
         this.#respond(number, response, isFinal)
+        return credit.take()
       },
       fail: (error) => {
-        if (!isOver) this.#refuse(number, error, false)
+        if (isOver) return Effect.void
+        this.#refuse(number, error, false)
+        return credit.take()
       },
       end: (error) => {
         if (isOver) return
@@ -123,7 +138,12 @@ export class ControlCalls {
         else this.#refuse(number, error)
       },
     })
-    if (!isOver) this.#calls.set(number, cancel)
+    if (!isOver) this.#calls.set(number, { cancel, credit })
+  }
+
+  #give(header: Header.Header): void {
+    const count = Header.integer(header, "c") ?? 0
+    this.#calls.get(numberOf(header))?.credit.give(count === 0 ? Infinity : count)
   }
 
   #respond(number: number, { model, version, outputs, parameters }: CallResponse, isFinal: boolean): void {

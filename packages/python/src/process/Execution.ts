@@ -100,7 +100,7 @@ export class Execution {
     const ended = this.#requests.map((request) => request.isOver)
     for (const request of this.#requests) request.end(error)
     if (!ended.includes(true)) return this.#settle(Exit.fail(error))
-    const outcomes = this.#requests.map((request) => request.outcome)
+    const outcomes = this.#requests.map(outcomeOf)
     this.#settle(Exit.succeed({ outcomes, inputDuration: this.#options.inputDuration, outputDuration: 0 }))
   }
 
@@ -126,20 +126,14 @@ export class Execution {
       request.end()
       return rescheduled
     }
-    if (outcome["w"] === 1 && !request.isOver) {
-      return Result.succeed({
-        outputs: [],
-        parameters: noParameters,
-        rest: RestDeadline.watch(request.request, request.rest),
-      })
-    }
+    if (outcome["w"] === 1 && !request.isOver) return goesOn(request)
     if (outcome["o"] !== undefined || outcome["e"] !== undefined) {
       const result = this.#outcome(request.request, outcome, reader)
       request.end()
       return result
     }
     request.end()
-    return request.outcome
+    return outcomeOf(request)
   }
 
   /** A response with outputs, or an error. */
@@ -171,6 +165,13 @@ export class Execution {
     return new ExecutionFailed({ message: prefix + text })
   }
 }
+
+/** Of a request that goes on after its batch. */
+const goesOn = (request: OpenRequest): Outcome =>
+  Result.succeed({ outputs: [], parameters: noParameters, rest: RestDeadline.watch(request.request, request.rest) })
+
+/** Of a request that the process has ended. Its reader may have to take responses still. */
+const outcomeOf = (request: OpenRequest): Outcome => (request.isSettled ? request.outcome : goesOn(request))
 
 /** Shared memory of inputs and for outputs; nearly all requests have none. */
 const sharedOf = ({ inputs, targets }: Request): ReadonlyArray<SharedBytes.SharedBytes> => {

@@ -33,10 +33,10 @@ export interface CallResponse {
 }
 
 export interface CallResponses {
-  /** Takes one response; `isFinal` if no further one follows. */
-  readonly respond: (response: CallResponse, isFinal: boolean) => void
-  /** Takes an error that is one of several responses. */
-  readonly fail: (error: InferenceError) => void
+  /** Takes one response; `isFinal` if no further one follows. Completes once the caller takes more. */
+  readonly respond: (response: CallResponse, isFinal: boolean) => Effect.Effect<void>
+  /** Takes an error that is one of several responses. Completes once the caller takes more. */
+  readonly fail: (error: InferenceError) => Effect.Effect<void>
   /** Ends the call: without an error after the last response, if that was not final. */
   readonly end: (error?: InferenceError) => void
 }

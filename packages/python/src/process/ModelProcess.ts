@@ -21,6 +21,7 @@ import { FrameBody } from "../wire/FrameBody.ts"
 import type { Frame } from "../wire/FrameReader.ts"
 import * as Header from "../wire/Header.ts"
 import { ControlCalls } from "./ControlCalls.ts"
+import { ExecuteTimer } from "./ExecuteTimer.ts"
 import { Execution } from "./Execution.ts"
 import { OpenRequest } from "./OpenRequest.ts"
 import * as OutputCheck from "./OutputCheck.ts"
@@ -57,7 +58,7 @@ interface Running {
   readonly execution: Execution
   /** Name of the instance. */
   readonly instance: string
-  timer: NodeJS.Timeout | undefined
+  timer: ExecuteTimer | undefined
 }
 
 export class ModelProcess implements Supervised {
@@ -164,14 +165,14 @@ export class ModelProcess implements Supervised {
       inputDuration: (performance.now() - startedAt) * 1e6,
       open: (request, index) => this.#open(number, request, index, thread),
       settle: (exit) => {
-        clearTimeout(running.timer)
+        running.timer?.stop()
         this.#busy -= 1
         settle(exit)
       },
     })
     const running: Running = { execution, instance: name, timer: undefined }
     if (limits.executeTimeout !== undefined) {
-      running.timer = setTimeout(() => this.#overrun(name, limits.executeTimeout), limits.executeTimeout)
+      running.timer = new ExecuteTimer(limits.executeTimeout, () => this.#overrun(name, limits.executeTimeout))
     }
     this.#executions.set(number, running)
     return (request) => execution.cancel(request)
@@ -188,8 +189,11 @@ export class ModelProcess implements Supervised {
     return new OpenRequest({
       request,
       decoupled: this.#decoupled,
-      run: (effect, onExit) => void this.#run(effect).addObserver(onExit),
+      fork: this.#run,
       onCancel: () => this.#spawned.sendControl(FrameKind.CANCEL, `{"x":${number},"q":${index},"t":${thread}}`),
+      give: (count) =>
+        this.#spawned.sendControl(FrameKind.CREDIT, `{"x":${number},"q":${index},"t":${thread},"n":${count}}`),
+      onWait: (waits) => this.#executions.get(number)?.timer?.waits(waits),
     })
   }
 

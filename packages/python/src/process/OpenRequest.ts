@@ -3,22 +3,22 @@
  *
  *   during the batch     responses, end ─► outcome of the batch
  *   after the batch      responses, end ─► reply
+ *
+ * The reader takes responses one by one. Those behind wait here, which are few: ResponseCredit.ts lets the process wait.
  */
-import { type Effect, Exit, Result } from "effect"
+import { type Effect, Exit, type Fiber, Result } from "effect"
 import { ExecutionFailed, type InferenceError } from "@nereid/core/Errors"
 import { noParameters, type Reply, type Request, type Response, type Rest } from "@nereid/core/internal/request/Request"
+import { ResponseCredit, type ResponseCreditOptions } from "./ResponseCredit.ts"
 
 export type Outcome = Result.Result<Response, InferenceError>
 
-export interface OpenRequestOptions {
+export interface OpenRequestOptions extends ResponseCreditOptions {
   readonly request: Request
   /** Whether it may have any number of responses. */
   readonly decoupled: boolean
   /** Runs the effect that passes a response on. */
-  readonly run: (
-    effect: Effect.Effect<void, InferenceError>,
-    onExit: (exit: Exit.Exit<void, InferenceError>) => void,
-  ) => void
+  readonly fork: (effect: Effect.Effect<void, InferenceError>) => Fiber.Fiber<void, InferenceError>
   /** Tells the process that no caller waits for the request any more. */
   readonly onCancel: () => void
 }
@@ -26,8 +26,17 @@ export interface OpenRequestOptions {
 /** Says that there are no more responses. */
 const last: Response = { outputs: [], parameters: noParameters }
 
+type Emitted = Exit.Exit<void, InferenceError>
+
 export class OpenRequest {
   readonly #options: OpenRequestOptions
+  /** Of a decoupled model; undefined for one with a single response. */
+  readonly #credit: ResponseCredit | undefined
+  /** Responses of a decoupled model that wait for the reader. */
+  readonly #waiting: Array<{ readonly response: Response; readonly isLast: boolean }> = []
+  /** Passes a response on, while its reader takes it. */
+  #emitting: Fiber.Fiber<void, InferenceError> | undefined
+  #isEmitting = false
   /** Of a model that is not decoupled. */
   #response: Response | undefined
   #failure: InferenceError | undefined
@@ -37,6 +46,7 @@ export class OpenRequest {
 
   constructor(options: OpenRequestOptions) {
     this.#options = options
+    this.#credit = options.decoupled ? new ResponseCredit(options) : undefined
   }
 
   get request(): Request {
@@ -48,39 +58,46 @@ export class OpenRequest {
     return this.#isOver
   }
 
+  /** Whether its outcome is known, and the reader has all responses before. */
+  get isSettled(): boolean {
+    return (this.#isOver || this.#failure !== undefined) && !this.#isEmitting
+  }
+
   /**
    * Takes a response of a sender; no further one follows the last. An error ends the request, unless its caller takes
    * errors as responses: those behind such an end are dropped.
    */
   respond(outcome: Outcome, isLast = false): void {
-    if (this.#isOver || this.#failure !== undefined || this.#isCancelled) return
-    const { decoupled, request, run } = this.#options
+    const { decoupled, request } = this.#options
+    this.#credit?.sent()
+    if (this.#isOver || this.#failure !== undefined || this.#isCancelled) return this.#credit?.taken()
     const goesOn = decoupled && request.takesErrors === true && !isLast
-    if (Result.isFailure(outcome) && !goesOn) return this.#fail(outcome.failure)
+    if (Result.isFailure(outcome) && !goesOn) {
+      this.#credit?.taken()
+      return this.#fail(outcome.failure)
+    }
     const response = Result.isFailure(outcome) ? { ...last, error: outcome.failure } : outcome.success
     if (!decoupled) {
       this.#response = response
       return
     }
-    const { emit } = request
-    if (emit === undefined) return
-    run(emit(response, isLast), (exit) => {
-      if (Exit.isSuccess(exit) || this.#isOver) return
-      const error = Exit.findError(exit)
-      this.cancel()
-      if (Result.isSuccess(error)) this.#fail(error.success)
-    })
+    this.#waiting.push({ response, isLast })
+    if (!this.#isEmitting) this.#emit()
   }
 
-  /** Ends it: no further response will come. */
+  /** Ends it: no further response will come. An error drops those that wait for the reader. */
   end(error?: InferenceError): void {
     if (this.#isOver) return
     this.#isOver = true
-    if (error !== undefined) this.#failure ??= error
+    this.#credit?.close()
+    if (error !== undefined) {
+      this.#failure ??= error
+      this.#drop()
+    }
     this.#finish()
   }
 
-  /** Its outcome, once it is over. */
+  /** Its outcome, once it is settled. */
   get outcome(): Outcome {
     if (this.#failure !== undefined) return Result.fail(this.#failure)
     if (this.#options.decoupled) return Result.succeed(last)
@@ -90,9 +107,11 @@ export class OpenRequest {
 
   /** No caller waits for it any more. */
   cancel(): void {
-    if (this.#isCancelled || this.#isOver) return
+    if (this.#isCancelled) return
     this.#isCancelled = true
-    this.#options.onCancel()
+    this.#credit?.close()
+    this.#drop()
+    if (!this.#isOver) this.#options.onCancel()
   }
 
   /** Goes on after the batch. */
@@ -105,6 +124,57 @@ export class OpenRequest {
     }
   }
 
+  /** Passes responses on until one has to wait for the reader. */
+  #emit(): void {
+    this.#isEmitting = true
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      const { response, isLast } = next
+      const exit = this.#begin(this.#options.request.emit?.(response, isLast) ?? Exit.void)
+      if (exit === undefined) return
+      this.#emitted(exit)
+    }
+    this.#isEmitting = false
+    this.#finish()
+  }
+
+  /** Undefined while the reader does not take the response. */
+  #begin(emitted: Effect.Effect<void, InferenceError>): Emitted | undefined {
+    if (Exit.isExit(emitted) && Exit.isSuccess(emitted)) return Exit.void
+    const fiber = this.#options.fork(emitted)
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return exit
+    if (!this.#isEmitting) {
+      // Its caller has left meanwhile.
+      fiber.interruptUnsafe()
+      return Exit.void
+    }
+    this.#emitting = fiber
+    fiber.addObserver((exit) => {
+      if (this.#emitting !== fiber) return
+      this.#emitting = undefined
+      this.#emitted(exit)
+      this.#emit()
+    })
+    return undefined
+  }
+
+  #emitted(exit: Emitted): void {
+    this.#credit?.taken()
+    if (Exit.isSuccess(exit) || this.#isCancelled) return
+    const error = Exit.findError(exit)
+    this.cancel()
+    if (Result.isSuccess(error)) this.#failure ??= error.success
+  }
+
+  /** Nothing more goes to the reader. */
+  #drop(): void {
+    this.#waiting.length = 0
+    this.#isEmitting = false
+    const fiber = this.#emitting
+    this.#emitting = undefined
+    fiber?.interruptUnsafe()
+  }
+
   /** The caller of a request that goes on learns of an error at once, and not at the end. */
   #fail(error: InferenceError): void {
     this.#failure = error
@@ -113,7 +183,7 @@ export class OpenRequest {
 
   #finish(): void {
     const reply = this.#reply
-    if (reply === undefined || (!this.#isOver && this.#failure === undefined)) return
+    if (reply === undefined || !this.isSettled) return
     this.#reply = undefined
     reply(this.outcome)
   }

@@ -12,6 +12,7 @@ import type { ModelPorts } from "./ModelPorts.ts"
 import * as CodeSource from "./CodeSource.ts"
 import * as PythonLoadError from "./PythonLoadError.ts"
 import type { ProcessOptions } from "./ProcessOptions.ts"
+import { responsesAhead } from "./ResponseCredit.ts"
 import { SpawnedProcess } from "./SpawnedProcess.ts"
 import * as Stacks from "./Stacks.ts"
 
@@ -205,6 +206,7 @@ const startMessage = (
   },
   log: logLevels(ports),
   concurrency,
+  credit: responsesAhead,
   threads: threads.map(({ args }) => args),
   bls_threads: callThreads,
   limits: limits.memory === undefined ? {} : { memory: limits.memory },

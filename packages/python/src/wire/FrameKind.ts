@@ -15,6 +15,7 @@ export const SHARED = 15
 export const LOG_LEVEL = 17
 export const DUMP_STACKS = 18
 export const SEQUENCE_ENDED = 19
+export const CREDIT = 20
 
 /** Kinds on the control socket, from the process. */
 export const LISTENING = 29
@@ -27,3 +28,4 @@ export const STACKS = 35
 export const CANCEL_CALL = 36
 export const CONTROL_MODEL = 37
 export const METRIC = 38
+export const CREDIT_CALL = 39

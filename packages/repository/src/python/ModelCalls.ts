@@ -87,17 +87,18 @@ const submit = (
         ...traced,
         takesErrors: true,
         emit: (response: Response, isLast = false) =>
-          Effect.sync(() => {
-            if (isOver) return
+          Effect.suspend(() => {
+            if (isOver) return Effect.void
             if (response.error !== undefined) return responses.fail(response.error)
             hasLast ||= isLast
-            respond(response, isLast)
+            return respond(response, isLast)
           }),
       }
     : traced
   const cancel = callable.submit(submitted, (outcome) => {
     if (Result.isFailure(outcome)) return finish(outcome.failure)
-    if (!callable.emits && !isOver) respond(outcome.success, true)
+    // It is the only one, so nothing waits for its reader.
+    if (!callable.emits && !isOver) Effect.runSync(respond(outcome.success, true))
     else if (!hasLast) return finish()
     isOver = true
     span?.end(Exit.void)
