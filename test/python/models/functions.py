@@ -56,6 +56,28 @@ def count(x):
         yield np.array([[number]], np.float32)
 
 
+def count_aloud(x):
+    number = 0
+    try:
+        while number < x[0, 0]:
+            print("yields", number)
+            yield np.array([[number]], np.float32)
+            number += 1
+    finally:
+        print("closed at", number)
+
+
+async def count_later(x):
+    number = 0
+    try:
+        while number < x[0, 0]:
+            print("yields", number)
+            yield np.array([[number]], np.float32)
+            number += 1
+    finally:
+        print("closed at", number)
+
+
 async def meet(x):
     """Answers once as many calls are under way as the first value says."""
     global executions

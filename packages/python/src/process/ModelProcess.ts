@@ -6,7 +6,7 @@
 import { Deferred, Effect, Exit, type Fiber } from "effect"
 import { constVoid } from "effect/Function"
 import type { Batch } from "@nereid/core/internal/batch/Batch"
-import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
+import { ExecutionFailed, Unavailable } from "@nereid/core/Errors"
 import type { Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
 import type { Supervised } from "@nereid/core/internal/instance/Supervisor"
 import type { Request } from "@nereid/core/internal/request/Request"
@@ -23,7 +23,7 @@ import * as Header from "../wire/Header.ts"
 import { ControlCalls } from "./ControlCalls.ts"
 import { ExecuteTimer } from "./ExecuteTimer.ts"
 import { Execution } from "./Execution.ts"
-import { OpenRequest } from "./OpenRequest.ts"
+import { OpenRequest, stopping } from "./OpenRequest.ts"
 import * as OutputCheck from "./OutputCheck.ts"
 import type { ProcessOptions } from "./ProcessOptions.ts"
 import * as ProcessStart from "./ProcessStart.ts"
@@ -282,5 +282,3 @@ export const isGenerator = (form: ProcessStart.ExecuteForm): boolean =>
 
 /** In the words of Triton. */
 const notHealthy = (instance: string) => `Stub process '${instance}' is not healthy.`
-
-const stopping = (): InferenceError => new Unavailable({ message: "the model is stopping" })

@@ -7,7 +7,7 @@
  * The reader takes responses one by one. Those behind wait here, which are few: ResponseCredit.ts lets the process wait.
  */
 import { type Effect, Exit, type Fiber, Result } from "effect"
-import { ExecutionFailed, type InferenceError } from "@nereid/core/Errors"
+import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
 import { noParameters, type Reply, type Request, type Response, type Rest } from "@nereid/core/internal/request/Request"
 import { ResponseCredit, type ResponseCreditOptions } from "./ResponseCredit.ts"
 
@@ -25,6 +25,8 @@ export interface OpenRequestOptions extends ResponseCreditOptions {
 
 /** Says that there are no more responses. */
 const last: Response = { outputs: [], parameters: noParameters }
+
+export const stopping = (): InferenceError => new Unavailable({ message: "the model is stopping" })
 
 type Emitted = Exit.Exit<void, InferenceError>
 
@@ -100,7 +102,10 @@ export class OpenRequest {
   /** Its outcome, once it is settled. */
   get outcome(): Outcome {
     if (this.#failure !== undefined) return Result.fail(this.#failure)
-    if (this.#options.decoupled) return Result.succeed(last)
+    if (this.#options.decoupled) {
+      // Responses may be missing. Of a model that stops, the caller may still be there.
+      return this.#isCancelled ? Result.fail(stopping()) : Result.succeed(last)
+    }
     if (this.#response !== undefined) return Result.succeed(this.#response)
     return Result.fail(new ExecutionFailed({ message: "the model ended a request without a response" }))
   }
