@@ -92,6 +92,8 @@ export type StreamResponse = MessageShape<typeof ModelStreamInferResponseSchema>
 interface StartOptions extends Partial<Repository.Options> {
   /** Units of resources of the rate limiter. Default: no limiter. */
   readonly resources?: Readonly<Record<string, number>>
+  /** Limits of the server. */
+  readonly server?: Pick<Server.ServerOptions, "drainTimeout" | "maxInFlightSize">
 }
 
 /** Starts a server over the fixture, with the Python of the tests. A test that ends stops it. */
@@ -104,7 +106,7 @@ export const serve = async (fixture: RepositoryFixture, options: StartOptions = 
 /** Starts a server that its caller stops. */
 export const start = async (fixture: RepositoryFixture, options: StartOptions = {}) => {
   const logFile = join(fixture.path, ".log")
-  const { resources, ...given } = options
+  const { resources, server: limits, ...given } = options
   const layer = Repository.layer({ directories: [fixture.path], exitOnError: false, ...given })
   const server = await Server.start([], layer, {
     http: anywhere,
@@ -115,6 +117,7 @@ export const start = async (fixture: RepositoryFixture, options: StartOptions = 
     }),
     allowClientSharedMemory: true,
     logging: { file: logFile, verboseLevel: 1, escapeMessages: false },
+    ...limits,
   })
   let isStopped = false
   const stop = async () => {

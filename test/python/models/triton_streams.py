@@ -34,10 +34,14 @@ class Sending:
         print(f"{self.form} ended after {self.sent}", flush=True)
 
     def watch(self, thread):
-        printed = 0
+        """Prints each wait of some length: short ones are for credit that is on its way."""
+        printed = sent = 0
+        since = time.monotonic()
         while not self.ended:
-            sent = self.sent
-            if sent > printed and waits(sys._current_frames().get(thread)) and sent == self.sent:
+            if sent != self.sent or not waits(sys._current_frames().get(thread)):
+                sent = self.sent
+                since = time.monotonic()
+            elif sent > printed and time.monotonic() - since > 0.2:
                 printed = sent
                 print(f"{self.form} waits after {sent}", flush=True)
             time.sleep(0.001)
