@@ -40,6 +40,8 @@ export interface Request {
    * the request.
    */
   readonly takesErrors?: boolean
+  /** Counts bytes of responses that wait for the caller, and negative ones once they do not. Absent if uncounted. */
+  readonly hold?: (bytes: number) => void
   /** Absent for a request that is not traced. */
   readonly trace?: Trace | undefined
   /**

@@ -1,5 +1,6 @@
 /** One request of a model process, whose reader takes responses when the test says so. */
 import { describe, expect, it } from "vitest"
+import { Tensor } from "@nereid/core"
 import { Unavailable } from "@nereid/core/Errors"
 import type { Response } from "@nereid/core/internal/request/Request"
 import { Effect, Result } from "effect"
@@ -8,7 +9,7 @@ import { OpenRequest } from "./OpenRequest.ts"
 const response = (number: number): Response => ({ outputs: [], parameters: { number: BigInt(number) } })
 
 /** `events` has what the reader takes, and what the process and the caller learn. */
-const harness = (takesErrors = false) => {
+const harness = (takesErrors = false, hold?: (bytes: number) => void) => {
   const events: Array<string> = []
   let resume: ((exit: Effect.Effect<void, Unavailable>) => void) | undefined
   const request = new OpenRequest({
@@ -19,6 +20,7 @@ const harness = (takesErrors = false) => {
       parameters: {},
       deadline: undefined,
       takesErrors,
+      ...(hold && { hold }),
       emit: ({ parameters, error }) =>
         Effect.callback((next) => {
           events.push(error?.message ?? String(parameters["number"]))
@@ -74,6 +76,18 @@ describe("the responses of a request", () => {
     for (let number = 0; number < 20; number++) request.respond(Result.succeed(response(number)))
     take()
     expect(events).toEqual(["0", "give 8", "give 8", "failed: no"])
+  })
+
+  it("count as memory of the caller while they wait behind one that the reader takes", () => {
+    let held = 0
+    const { request, take, stop } = harness(false, (bytes) => (held += bytes))
+    const sized: Response = { outputs: [undefined, Tensor.make("UINT8", [10], new Uint8Array(10))], parameters: {} }
+    for (let number = 0; number < 4; number++) request.respond(Result.succeed(sized))
+    expect(held).toBe(30)
+    take()
+    expect(held).toBe(20)
+    stop()
+    expect(held).toBe(0)
   })
 
   it("may be errors, in their order, for a reader that takes them", () => {

@@ -26,6 +26,15 @@ export interface OpenRequestOptions extends ResponseCreditOptions {
 /** Says that there are no more responses. */
 const last: Response = { outputs: [], parameters: noParameters }
 
+interface WaitingResponse {
+  readonly response: Response
+  readonly isLast: boolean
+  /** Of its outputs, as far as they count as held for the caller. */
+  readonly bytes: number
+}
+
+const sizeOf = ({ outputs }: Response): number => outputs.reduce((sum, tensor) => sum + (tensor?.bytes.length ?? 0), 0)
+
 export const stopping = (): InferenceError => new Unavailable({ message: "the model is stopping" })
 
 type Emitted = Exit.Exit<void, InferenceError>
@@ -35,7 +44,7 @@ export class OpenRequest {
   /** Of a decoupled model; undefined for one with a single response. */
   readonly #credit: ResponseCredit | undefined
   /** Responses of a decoupled model that wait for the reader. */
-  readonly #waiting: Array<{ readonly response: Response; readonly isLast: boolean }> = []
+  readonly #waiting: Array<WaitingResponse> = []
   /** Passes a response on, while its reader takes it. */
   #emitting: Fiber.Fiber<void, InferenceError> | undefined
   #isEmitting = false
@@ -83,8 +92,10 @@ export class OpenRequest {
       this.#response = response
       return
     }
-    this.#waiting.push({ response, isLast })
-    if (!this.#isEmitting) this.#emit()
+    const bytes = this.#isEmitting ? sizeOf(response) : 0
+    this.#waiting.push({ response, isLast, bytes })
+    if (!this.#isEmitting) return this.#emit()
+    request.hold?.(bytes)
   }
 
   /** Ends it: no further response will come. An error drops those that wait for the reader. */
@@ -133,8 +144,10 @@ export class OpenRequest {
   #emit(): void {
     this.#isEmitting = true
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      const { response, isLast } = next
-      const exit = this.#begin(this.#options.request.emit?.(response, isLast) ?? Exit.void)
+      const { response, isLast, bytes } = next
+      const { emit, hold } = this.#options.request
+      hold?.(-bytes)
+      const exit = this.#begin(emit?.(response, isLast) ?? Exit.void)
       if (exit === undefined) return
       this.#emitted(exit)
     }
@@ -173,6 +186,8 @@ export class OpenRequest {
 
   /** Nothing more goes to the reader. */
   #drop(): void {
+    const { hold } = this.#options.request
+    for (const { bytes } of this.#waiting) hold?.(-bytes)
     this.#waiting.length = 0
     this.#isEmitting = false
     const fiber = this.#emitting

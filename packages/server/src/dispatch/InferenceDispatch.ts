@@ -127,6 +127,7 @@ export const make = (
             ...request,
             emit: writingEmit(written, classified, receiver),
             takesErrors: receiver.emitError !== undefined,
+            hold: (bytes: number) => (bytes > 0 ? memory.add(bytes) : memory.give(-bytes)),
           }
     let isOver = false
     requests += 1
