@@ -20,6 +20,16 @@ const rows = new Map(
 
 /** The guide's rows, and the code that each value comes from: the first group is a number or a duration. */
 const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegExp]> = [
+  [
+    "responses of a request that its reader has not taken",
+    "python/src/process/ResponseCredit.ts",
+    /responsesAhead = (.*)/,
+  ],
+  [
+    "responses to a call of another model that the code has not read",
+    "python/python/nereid_model/calls.py",
+    /_AHEAD = (.*)/,
+  ],
   ["HTTP body", "server/src/FrontEnds.ts", /maxInputSize = ([^,]+),/],
   ["HTTP body after decompression", "server/src/http/HttpServer.ts", /maxInputSize = ([^,]+),/],
   ["gRPC message", "server/src/FrontEnds.ts", /maxMessageSize = ([^}]+) }/],
