@@ -34,10 +34,10 @@ const portsOf = ({ calls, controls, operations }: Asked): ModelPorts => ({
     calls.push(call)
     const response = { model: "other", version: "2", outputs: numbers(1, 2), parameters: { half: 0.5, big: 2n ** 60n } }
     if (calls.length > 2) end(new ModelNotFound({ message: "no such model" }))
-    else if (!call.decoupled) respond(response, true)
+    else if (!call.decoupled) Effect.runSync(respond(response, true))
     else {
-      respond(response, false)
-      respond({ ...response, outputs: numbers(5) }, false)
+      Effect.runSync(respond(response, false))
+      Effect.runSync(respond({ ...response, outputs: numbers(5) }, false))
       end()
     }
     return () => {}

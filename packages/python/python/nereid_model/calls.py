@@ -85,7 +85,7 @@ class _ResponseStream:
             self._give(count)
 
     def drop(self) -> None:
-        """Lets the called model run to its end, for nobody."""
+        """Lets the called model run to its end."""
         with self.changed:
             self.dropped = True
             self.arrived.clear()

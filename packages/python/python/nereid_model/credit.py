@@ -13,7 +13,7 @@ class Credit:
     __slots__ = ("_changed", "_left", "_lock", "_waiting")
 
     def __init__(self, count: int) -> None:
-        # None once nothing waits any more: no reader will take the responses.
+        # None once no reader will take the responses any more.
         self._left: Optional[int] = count
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
@@ -75,7 +75,7 @@ class Credit:
             try:
                 loop.call_soon_threadsafe(_settle, change)
             except RuntimeError:
-                # The loop is closed: nobody waits any more.
+                # The loop is closed: no coroutine waits any more.
                 pass
 
 

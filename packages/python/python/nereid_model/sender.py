@@ -84,7 +84,7 @@ class RequestState:
         self.credit = Credit(origin.credit) if origin.credit else None
 
     def cancel(self) -> None:
-        """Marks the request as one whose caller has left: its responses wait for nobody."""
+        """Marks the request as one whose caller has left: its responses wait no longer."""
         self.cancelled = True
         self.end_waiting()
 

@@ -28,7 +28,7 @@ class _SentCall:
         self.pieces = pieces
         self.body_bytes = count
         self.receive = receive
-        # Whether its responses wait for nobody.
+        # Whether it takes all responses at once.
         self.takes_all = False
 
 

@@ -184,7 +184,7 @@ it.cancel()
         number = self.call()[0]["n"]
         self.reply(number, {"OUT": np.array([1])}, final=0)
         self.assertEqual(self.result(), "dropped")
-        # Its model runs to the end, for nobody.
+        # its model runs to the end.
         self.assertEqual(self.server.wait(CREDIT_CALL)[0], {"n": number, "c": 0})
         self.reply(number, {"OUT": np.array([1])}, final=1)
 

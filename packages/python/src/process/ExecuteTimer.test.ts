@@ -6,11 +6,12 @@ afterEach(() => void vi.useRealTimers())
 
 it("an execution has its time", () => {
   const onTimeout = vi.fn()
-  new ExecuteTimer(100, onTimeout)
+  const timer = new ExecuteTimer(100, onTimeout)
   vi.advanceTimersByTime(99)
   expect(onTimeout).not.toHaveBeenCalled()
   vi.advanceTimersByTime(1)
   expect(onTimeout).toHaveBeenCalledOnce()
+  timer.stop()
 })
 
 it("times in which it waits for a reader do not count", () => {

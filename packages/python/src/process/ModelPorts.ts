@@ -33,9 +33,12 @@ export interface CallResponse {
 }
 
 export interface CallResponses {
-  /** Takes one response; `isFinal` if no further one follows. Completes once the caller takes more. */
+  /**
+   * Takes one response; `isFinal` if no further one follows. The call itself takes it. Its effect completes once the
+   * caller takes more.
+   */
   readonly respond: (response: CallResponse, isFinal: boolean) => Effect.Effect<void>
-  /** Takes an error that is one of several responses. Completes once the caller takes more. */
+  /** The same for an error that is one of several responses. */
   readonly fail: (error: InferenceError) => Effect.Effect<void>
   /** Ends the call: without an error after the last response, if that was not final. */
   readonly end: (error?: InferenceError) => void

@@ -4,7 +4,7 @@
  *   during the batch     responses, end ─► outcome of the batch
  *   after the batch      responses, end ─► reply
  *
- * The reader takes responses one by one. Those behind wait here, which are few: ResponseCredit.ts lets the process wait.
+ * The reader takes responses one by one. Those behind wait here. They are few: ResponseCredit.ts lets the process wait.
  */
 import { type Effect, Exit, type Fiber, Result } from "effect"
 import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
