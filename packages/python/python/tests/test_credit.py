@@ -242,6 +242,23 @@ class Credit(unittest.TestCase):
             self.assertEqual(server.answer()[1]["q"], 1)
 
 
+class Threads(unittest.TestCase):
+    def test_credit_is_for_the_instance_that_it_names(self):
+        server, begin = serve("execute", threads=[{"model_instance_name": "m_0_1"}])
+        with server:
+            numbers = []
+            for thread in (0, 1):
+                server.use_thread(thread)
+                numbers.append(begin())
+                self.assertEqual(Reader(server, numbers[-1]).read(16), 16)
+            server.tell(CREDIT, {"x": numbers[1], "q": 0, "t": 1, "n": 100})
+            self.assertEqual(Reader(server, numbers[1]).read(1000), 84)
+            server.tell(CANCEL, {"x": numbers[0], "q": 0, "t": 0})
+            server.use_thread(0)
+            self.assertEqual(Reader(server, numbers[0]).read(1000), 84)
+            server.stop()
+
+
 class Sleeping(unittest.TestCase):
     def test_other_streams_of_an_asynchronous_generator_go_on(self):
         server, begin = serve("asynchronous generator")
