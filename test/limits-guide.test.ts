@@ -27,8 +27,8 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
   ],
   [
     "responses to a call of another model that the code has not read",
-    "python/python/nereid_model/calls.py",
-    /_AHEAD = (.*)/,
+    "python/python/nereid_model/response_stream.py",
+    /AHEAD = (.*)/,
   ],
   ["HTTP body", "server/src/FrontEnds.ts", /maxInputSize = ([^,]+),/],
   ["HTTP body after decompression", "server/src/http/HttpServer.ts", /maxInputSize = ([^,]+),/],

@@ -7,14 +7,13 @@ waits for its caller: the server sends no further responses while the caller has
 from __future__ import annotations
 
 import asyncio
-import os
 import queue
-import threading
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Optional, Sequence, Union
 
 from .errors import TritonModelException
-from .host import Call, Host, OnReply, Phase, current_host
+from .host import Host, Phase, current_host
 from .response import InferenceResponse
+from .response_stream import AHEAD, ResponseStream, call
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -22,83 +21,13 @@ if TYPE_CHECKING:
 
 _ONLY_IN_EXECUTE = "BLS is only supported during the 'execute' function."
 
-# Responses of a call that may be there before they are read.
-_AHEAD = 16
-
-# The calls of this process that have several responses, until the last has come.
-_streams: dict[_ResponseStream, None] = {}
-
-# The streams of a fork's parent are not its own.
-os.register_at_fork(after_in_child=_streams.clear)
-
-
-class _ResponseStream:
-    """Responses of one call, as far as they have come."""
-
-    __slots__ = ("arrived", "caller", "changed", "complete", "cancel", "dropped", "model", "_free", "_give", "_read")
-
-    def __init__(self, model: str, caller: int) -> None:
-        self.model = model
-        self.caller = caller
-        self.arrived: list[InferenceResponse] = []
-        self.complete = False
-        # Nothing can read the responses any more.
-        self.dropped = False
-        self.changed = threading.Condition()
-        self.cancel: Optional[Callable[[], None]] = None
-        self._give: Optional[Callable[[int], None]] = None
-        # Responses that were read for the first time, and how many of them the server knows.
-        self._read = 0
-        self._free = 0
-
-    def begin(self, call: Call) -> None:
-        """The call is under way."""
-        self.cancel = call.cancel
-        self._give = call.give
-        _streams[self] = None
-        if self.complete:
-            _streams.pop(self, None)
-
-    def add(self, response: InferenceResponse, final: bool) -> None:
-        with self.changed:
-            if not self.dropped:
-                self.arrived.append(response)
-            self.complete = final
-            self.changed.notify_all()
-        if final:
-            _streams.pop(self, None)
-
-    def read(self, index: int) -> int:
-        """Counts a response that is read, and returns how many more the server may send: 0 for none yet."""
-        if index < self._read:
-            return 0
-        self._read = index + 1
-        count = self._read - self._free
-        if self.complete or count < _AHEAD // 2:
-            return 0
-        self._free = self._read
-        return count
-
-    def give(self, count: int) -> None:
-        """Lets the server send as many further responses; 0 for any number."""
-        if self._give is not None and not self.complete:
-            self._give(count)
-
-    def drop(self) -> None:
-        """Lets the called model run to its end."""
-        with self.changed:
-            self.dropped = True
-            self.arrived.clear()
-        _streams.pop(self, None)
-        self.give(0)
-
 
 class ResponseIterator:
     """Responses of a decoupled call, in the order of arrival; a second iteration replays them."""
 
     __slots__ = ("_cleanup", "_next", "_stream", "__weakref__")
 
-    def __init__(self, stream: _ResponseStream, cleanup: Cleanup) -> None:
+    def __init__(self, stream: ResponseStream, cleanup: Cleanup) -> None:
         self._stream = stream
         self._cleanup = cleanup
         self._next = 0
@@ -157,7 +86,7 @@ def infer(
     host = _serving_host()
     first: queue.SimpleQueue[Union[InferenceResponse, ResponseIterator]] = queue.SimpleQueue()
     if not decoupled:
-        _call(host, header, tensors, lambda reply, outputs: first.put(InferenceResponse._received(reply, outputs)))
+        call(host, header, tensors, lambda reply, outputs: first.put(InferenceResponse._received(reply, outputs)))
         return first.get()
     iterator = _iterate(header, tensors, first.put)
     first.get()
@@ -190,7 +119,7 @@ def async_infer(
         iterator = _iterate(header, tensors, arrived)
         cancel = iterator.cancel
     else:
-        cancel = _call(
+        cancel = call(
             host, header, tensors, lambda reply, outputs: arrived(InferenceResponse._received(reply, outputs))
         ).cancel
     result.add_done_callback(lambda ended: cancel() if ended.cancelled() else None)
@@ -203,7 +132,7 @@ def _iterate(
     """Starts a call with several responses; `on_first` gets the iterator when the first has come."""
     host = _serving_host()
     host.cleanup.start()
-    stream = _ResponseStream(header["model"], _caller())
+    stream = ResponseStream(header["model"])
     iterator = ResponseIterator(stream, host.cleanup)
     # Until then. The server must not keep the iterator, since its end matters.
     waiting = [iterator]
@@ -213,31 +142,8 @@ def _iterate(
         if waiting:
             on_first(waiting.pop())
 
-    stream.begin(_call(host, {**header, "credit": _AHEAD}, tensors, arrive))
+    stream.begin(call(host, {**header, "credit": AHEAD}, tensors, arrive))
     return iterator
-
-
-def _call(host: Host, header: dict[str, Any], tensors: Sequence[Tensor], on_reply: OnReply) -> Call:
-    """Starts a call.
-
-    Its caller may wait for it before it reads a response of an earlier call. If that is of the same model, the model
-    must not wait for the caller: with one instance, both would wait for ever.
-    """
-    if _streams:
-        caller = _caller()
-        for stream in list(_streams):
-            if stream.caller == caller and stream.model == header["model"]:
-                stream.give(0)
-    return host.call(header, tensors, on_reply)
-
-
-def _caller() -> int:
-    """Identifies the running task of asyncio, or the thread."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        task = None
-    return threading.get_ident() if task is None else id(task)
 
 
 def _serving_host() -> Host:

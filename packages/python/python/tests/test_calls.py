@@ -210,6 +210,23 @@ it.cancel()
         self.reply(number, {"OUT": np.array([1])}, final=1)
         self.assertEqual(self.result(), "2")
 
+    def test_a_call_of_another_thread_ends_the_wait_of_one_that_is_not_read(self):
+        self.send(
+            """
+import concurrent.futures
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    both = list(pool.map(lambda _: request().exec(decoupled=True), range(2)))
+result = [len(list(responses)) for responses in both]
+"""
+        )
+        first, second = sorted([self.call()[0]["n"], self.call()[0]["n"]])
+        for _ in range(16):
+            self.reply(first, {"OUT": np.array([1])}, final=0)
+        self.assertEqual(self.server.wait(CREDIT_CALL)[0], {"n": first, "c": 0})
+        for number in (first, second):
+            self.reply(number, {"OUT": np.array([1])}, final=1)
+        self.assertIn(self.result(), ("[17, 1]", "[1, 17]"))
+
     def test_calls_of_other_threads_and_tasks_leave_the_wait_for_a_caller(self):
         self.send(
             """
