@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { python } from "../fixtures/python.ts"
-import { type InferRequest, type Served, serve } from "./PythonRepository.ts"
+import { type InferRequest, type Served, serve, text } from "./PythonRepository.ts"
 import { models, sentBeforeWait } from "./Streams.ts"
 
 const megabyte = 1_000_000
@@ -61,6 +61,16 @@ describe.skipIf(python === undefined)("a stream of a model in Python", () => {
     // The ensemble has another 16 in flight.
     expect(await sentBeforeWait(server)).toBeLessThan(bound + 16)
     expect(await read()).toBe(100)
+  })
+
+  it("holds memory of its caller while responses wait, which refuses other requests", async () => {
+    const server = await serve(await models(), {}, { maxInFlightSize: 8 * megabyte })
+    const { read } = await events(server, "streams", `execute 60 ${megabyte}`)
+    await sentBeforeWait(server)
+    const refused = await server.infer("bls", [text("IN", "return 1")])
+    expect(refused).toMatchObject({ status: 503, error: expect.stringMatching(/callers hold 1\d{7} bytes/) })
+    expect(await read()).toBe(60)
+    expect((await server.infer("bls", [text("IN", "return 1")])).status).toBe(200)
   })
 
   it("goes on when a client that does not read disconnects", async () => {
