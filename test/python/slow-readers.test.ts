@@ -64,7 +64,7 @@ describe.skipIf(python === undefined)("a stream of a model in Python", () => {
   })
 
   it("holds memory of its caller while responses wait, which refuses other requests", async () => {
-    const server = await serve(await models(), {}, { maxInFlightSize: 8 * megabyte })
+    const server = await serve(await models(), { server: { maxInFlightSize: 8 * megabyte } })
     const { read } = await events(server, "streams", `execute 60 ${megabyte}`)
     await sentBeforeWait(server)
     const refused = await server.infer("bls", [text("IN", "return 1")])
@@ -83,7 +83,7 @@ describe.skipIf(python === undefined)("a stream of a model in Python", () => {
   })
 
   it("ends when the server stops", async () => {
-    const server = await serve(await models(), {}, { drainTimeout: 1 })
+    const server = await serve(await models(), { server: { drainTimeout: 1 } })
     await events(server, "streams", `execute 100 ${megabyte}`)
     await sentBeforeWait(server)
     await server.stop()
