@@ -6,7 +6,7 @@ import { ConnectionError, ErrorCode } from "../frame/ErrorCode.ts"
 import { Type } from "../frame/Frame.ts"
 import { HeaderBlock, type Kind } from "../header/HeaderBlock.ts"
 import type { Headers } from "../header/Headers.ts"
-import { type FieldList, HeaderDecoder, HeaderError } from "../hpack/HeaderDecoder.ts"
+import { type FieldList, HeaderDecoder, HeaderError, type Similar } from "../hpack/HeaderDecoder.ts"
 import { errorCost, type FloodBudget } from "./FloodBudget.ts"
 import { PendingBlock } from "./PendingBlock.ts"
 import type { Stream } from "./Stream.ts"
@@ -24,7 +24,8 @@ export interface RequestEvents {
   readonly onStream: (stream: Stream, headers: Headers, isLast: boolean, fields: FieldList) => void
 }
 
-const readBlock = (fields: FieldList, isTooLarge: boolean) => new HeaderBlock(fields, isTooLarge)
+const readBlock = (fields: FieldList, isTooLarge: boolean, similar?: Similar<HeaderBlock>) =>
+  new HeaderBlock(fields, isTooLarge, similar)
 
 export class HeaderFrames {
   readonly #streams: Streams

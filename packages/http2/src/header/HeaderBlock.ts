@@ -2,7 +2,7 @@
  * A decoded header block: the fields, and whether they are a valid request, response or trailers (RFC 9113, 8.2 and
  * 8.3). A block that a connection repeats is checked once.
  */
-import type { FieldList } from "../hpack/HeaderDecoder.ts"
+import type { FieldList, Similar } from "../hpack/HeaderDecoder.ts"
 import * as Headers from "./Headers.ts"
 
 /** The message, or the part of one, that a block belongs to. */
@@ -49,6 +49,9 @@ const validAuthority = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/
 /** A path, with whatever is not a space or a control character, as nghttp2 accepts it; or that of OPTIONS. */
 const validPath = /^(?:\/[\x21-\x7e\x80-\uffff]*|\*)$/
 
+/** Fields whose value decides on the block, beside the pseudo-headers. */
+const checkedValues: ReadonlySet<string> = new Set(["te", "content-length", "host"])
+
 const digits = /^\d{1,15}$/
 
 export class HeaderBlock {
@@ -61,9 +64,10 @@ export class HeaderBlock {
   readonly #problems: { [K in Kind]?: string } = {}
   #headers: Headers.Headers | undefined
 
-  constructor(fields: FieldList, isTooLarge: boolean) {
+  constructor(fields: FieldList, isTooLarge: boolean, similar?: Similar<HeaderBlock>) {
     this.fields = fields
     this.isTooLarge = isTooLarge || fields.length > 2 * maxFields
+    if (similar !== undefined) this.#follow(similar)
   }
 
   /** Fields by name. Shared by all streams whose block is the same, so it must not be changed. */
@@ -74,6 +78,15 @@ export class HeaderBlock {
   /** Returns why the block is not valid as such; an empty text if it is. */
   problem(kind: Kind): string {
     return (this.#problems[kind] ??= this.#check(kind))
+  }
+
+  /** A valid request stays one if only the value of a field without meaning here has changed. */
+  #follow({ result, index }: Similar<HeaderBlock>): void {
+    if (result.#problems.request !== "" || result.isTooLarge) return
+    const name = this.fields[index - 1] ?? ""
+    if (name.startsWith(":") || checkedValues.has(name) || invalidValue.test(this.fields[index] ?? "")) return
+    this.contentLength = result.contentLength
+    this.#problems.request = ""
   }
 
   #check(kind: Kind): string {

@@ -29,6 +29,8 @@ const actions = Metric.counter("nereid_limit_actions_total", {
   incremental: true,
 })
 
+const counterOf = (limit: Limit) => Metric.withAttributes(actions, { limit })
+
 /** Minimum time between two lines about the same limit. */
 const intervalMillis = 1_000
 
@@ -36,9 +38,15 @@ const intervalMillis = 1_000
 export const make: Effect.Effect<LimitReports> = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
   const runFork = Effect.runForkWith(context)
+  // A metric finds its series by its attributes, which costs more than a refusal.
+  const counters = new Map<Limit, ReturnType<typeof counterOf>>()
   return throttled(
     (message) => void runFork(Effect.logWarning(message)),
-    (limit) => Metric.withAttributes(actions, { limit }).updateUnsafe(1, context),
+    (limit) => {
+      const counter = counters.get(limit) ?? counterOf(limit)
+      counters.set(limit, counter)
+      counter.updateUnsafe(1, context)
+    },
   )
 })
 
