@@ -35,7 +35,7 @@ const decode = (blocks: ReadonlyArray<Uint8Array>, maxListSize = 65_536) => {
   return { derived, blocks: decoded.slice(1) }
 }
 
-/** What a server reads of a block. */
+/** The values that a server takes from a block. */
 const summary = (block: HeaderBlock) => ({
   fields: block.fields,
   isTooLarge: block.isTooLarge,

@@ -27,7 +27,7 @@ interface Remembered<A> {
   readonly result: A
   readonly fields: FieldList
   readonly size: number
-  /** The last field of the block whose value is literal and not indexed; undefined without one. */
+  /** The last field with a literal value that is not indexed; undefined without one. */
   readonly literal: Literal | undefined
 }
 
@@ -61,8 +61,8 @@ export class HeaderDecoder<A> {
 
   /**
    * `read` receives the fields up to `maxListSize` bytes, as SETTINGS_MAX_HEADER_LIST_SIZE counts them, and whether
-   * there were more. Its result may be returned for several blocks. `similar` is a result for nearly the same fields, if
-   * one is known.
+   * there were more. Its result may be returned for several blocks. `similar` is a result for nearly the same fields,
+   * if one is known.
    */
   constructor(maxListSize: number, read: (fields: FieldList, isTooLarge: boolean, similar?: Similar<A>) => A) {
     this.#maxListSize = maxListSize
