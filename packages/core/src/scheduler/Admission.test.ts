@@ -7,14 +7,14 @@ const load = { rows: 1, rowsAhead: 0, slots: 1, free: 0, longestWait: Infinity }
 
 /** An admission that knows batches of 10 + rows. */
 const learned = (maxBatchSize = 8): Admission => {
-  const admission = new Admission(maxBatchSize)
+  const admission = new Admission(maxBatchSize, false)
   for (const rows of [1, 8, 2, 4, 8, 1, 8, 4])
     admission.ended(admission.started(rows, 0), rows, 0, 10 + rows, "complete")
   return admission
 }
 
 it("predicts nothing before four batches have ended, without instances, and for a request that need not wait", () => {
-  expect(new Admission(8).predict({ ...load, now: 0, rowsAhead: 100, slots: 1 })).toBeUndefined()
+  expect(new Admission(8, false).predict({ ...load, now: 0, rowsAhead: 100, slots: 1 })).toBeUndefined()
   expect(learned().predict({ ...load, now: 0, rowsAhead: 100, slots: 0 })).toBeUndefined()
   expect(learned().predict({ ...load, now: 0, rowsAhead: 7, free: 1 })).toBeUndefined()
   expect(learned().predict({ ...load, now: 0, rowsAhead: 15, slots: 2, free: 2 })).toBeUndefined()
@@ -92,4 +92,18 @@ it("an interrupted batch teaches only that it would have taken longer, and a fai
   expect(admission.shortest(8)).toBe(before)
   for (let batch = 0; batch < 100; batch++) admission.ended(admission.started(8, 0), 8, 0, 1000, "interrupted")
   expect(admission.shortest(8)).toBeGreaterThan(500)
+})
+
+it("expects smaller batches, once the queue takes them", () => {
+  const [declared, learning] = [false, true].map((learnsRows) => {
+    const admission = new Admission(8, learnsRows)
+    for (let batch = 0; batch < 400; batch++) {
+      const rows = admission.nextRows(100)
+      admission.taken(rows, true)
+      admission.ended(admission.started(rows, 0), rows, 0, rows ** 2, "complete")
+    }
+    return admission.maxRows
+  })
+  expect(declared).toBe(8)
+  expect(learning).toBe(1)
 })

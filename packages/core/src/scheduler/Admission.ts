@@ -9,6 +9,7 @@
  *              + margin for the error of earlier predictions
  */
 import { BatchCosts } from "./BatchCosts.ts"
+import { BatchLimit } from "./BatchLimit.ts"
 import { LatenessMargin } from "./LatenessMargin.ts"
 import { StandingQueue } from "./StandingQueue.ts"
 
@@ -53,6 +54,11 @@ export type BatchEnd = "complete" | "interrupted" | "failed"
 export class Admission {
   #costs = new BatchCosts()
   #margin = new LatenessMargin()
+  readonly #maxBatchSize: number
+  readonly #learnsRows: boolean
+  /** Rows of the next batch that end in time together. */
+  rowsInTime = Infinity
+  #limit: BatchLimit
   readonly #standing = new StandingQueue()
   /** Usual rows of a batch if more than that wait. */
   #fullRows: number
@@ -61,24 +67,39 @@ export class Admission {
   #expectedEnds = 0
   #lastEnd = Infinity
 
-  constructor(maxBatchSize: number) {
+  /** `learnsRows`: the queue takes batches of `nextRows`. Otherwise it takes those that are declared. */
+  constructor(maxBatchSize: number, learnsRows: boolean) {
+    this.#learnsRows = learnsRows
     this.#fullRows = maxBatchSize
+    this.#maxBatchSize = maxBatchSize
+    this.#limit = new BatchLimit(maxBatchSize)
+  }
+
+  /** Rows of a batch at most, while more wait. */
+  get maxRows(): number {
+    return this.#limit.rows
+  }
+
+  /** The same for the batch that starts now, which may be a trial of another size. */
+  nextRows(waiting: number): number {
+    return Math.min(this.#limit.next(waiting), this.rowsInTime)
   }
 
   /** Time until the answer to a request; undefined if it need not wait for a running batch, or if nothing is known. */
   predict({ now, rows, rowsAhead, slots, free, longestWait }: Load): number | undefined {
     if (!this.#costs.isKnown || slots === 0 || this.#isStale(now)) return undefined
-    const batchesAhead = Math.floor(rowsAhead / this.#fullRows)
+    const fullRows = Math.min(this.#fullRows, this.#limit.rows)
+    const batchesAhead = Math.floor(rowsAhead / fullRows)
     if (batchesAhead < free) {
       this.#standing.admits("short", now)
       return undefined
     }
-    const fullBatch = this.#costs.mean(this.#fullRows)
+    const fullBatch = this.#costs.mean(fullRows)
     // At most one batch for each slot: batches may have been expected to end later than they are now, or may run on
     // instances that were replaced.
     const rest = Math.min(Math.max(0, this.#expectedEnds - this.#running * now), slots * fullBatch)
     const waiting = (batchesAhead - free) * fullBatch
-    const ownRows = batchesAhead === 0 ? Math.min(rowsAhead + rows, this.#fullRows) : this.#fullRows
+    const ownRows = batchesAhead === 0 ? Math.min(rowsAhead + rows, fullRows) : fullRows
     return Math.min((rest + waiting) / slots, longestWait) + this.#costs.low(ownRows)
   }
 
@@ -87,7 +108,8 @@ export class Admission {
    * that time.
    */
   isInTime(predicted: number, left: number, now: number): boolean {
-    const short = standingPause + standingBatches * this.#costs.mean(this.#fullRows)
+    this.#limit.arrived(left)
+    const short = standingPause + standingBatches * this.#costs.mean(Math.min(this.#fullRows, this.#limit.rows))
     const isLate = predicted + Math.min(this.#margin.value, maxMarginShare * left) > left
     const isLong = predicted > Math.max(short, standingShare * left)
     return this.#standing.admits(isLate ? "late" : isLong ? "long" : "short", now)
@@ -108,6 +130,7 @@ export class Admission {
     if (this.#isStale(now)) {
       this.#costs = new BatchCosts()
       this.#margin = new LatenessMargin()
+      this.#limit = new BatchLimit(this.#maxBatchSize)
     }
     const end = now + this.#costs.mean(rows)
     this.#running += 1
@@ -122,6 +145,7 @@ export class Admission {
     this.#expectedEnds = this.#running === 0 ? 0 : this.#expectedEnds - expectedEnd
     const isKnown = end === "complete" || (end === "interrupted" && duration > this.#costs.mean(rows))
     if (isKnown && rows > 0) this.#costs.learn(rows, duration)
+    if (this.#learnsRows && end === "complete" && rows > 0) this.#limit.learn(rows, duration)
   }
 
   /** A batch takes these rows. It is full if it leaves other requests behind. */

@@ -14,6 +14,7 @@ import type { Patience } from "./Patience.ts"
 import type { Pool } from "./Pool.ts"
 import type { Queue } from "./Queue.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
+import * as TimelyBatch from "./TimelyBatch.ts"
 
 export interface AdmissionControlOptions {
   readonly admission: Admission
@@ -92,18 +93,16 @@ export class AdmissionControl {
    * any case: an instance that executes nothing would never show that it has become faster.
    */
   drop(now: number): void {
-    const { queue, maxBatchSize, admission } = this.#options
+    const { queue, admission } = this.#options
+    const maxBatchSize = Math.min(this.#options.maxBatchSize, admission.maxRows)
     if (queue.size === 0) this.#hasDueTimes = false
+    admission.rowsInTime = Infinity
     if (!this.#hasDueTimes || queue.front === undefined) return
-    const late: Array<QueuedRequest> = []
-    let rows = 0
-    for (const queued of queue.front()) {
-      if (rows > 0 && rows + queued.request.rows > maxBatchSize) break
-      if (admission.canEnd(rows + queued.request.rows, queued.dueAt - now)) rows += queued.request.rows
-      else late.push(queued)
-    }
-    if (late.length === queue.size) late.pop()
-    for (const queued of late) this.#drop(queued, now)
+    const { late, rows } = TimelyBatch.choose(queue.front(), maxBatchSize, now, (rows) => admission.shortest(rows))
+    admission.rowsInTime = rows
+    // One stays in any case.
+    const refused = late.length === queue.size ? late.slice(0, -1) : late
+    for (const queued of refused) this.#drop(queued, now)
   }
 
   #drop(queued: QueuedRequest, now: number): void {

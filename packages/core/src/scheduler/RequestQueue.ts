@@ -17,16 +17,26 @@ import * as RequestGroup from "./RequestGroup.ts"
 import { type Decision, earliest, empty, type Queue, type QueueOptions } from "./Queue.ts"
 import { Retries } from "./Retries.ts"
 
+/** Rows of a batch while more wait, at most `maxBatchSize`. */
+export interface RowLimit {
+  readonly maxRows: number
+  /** The limit of the batch that starts now. */
+  readonly nextRows: (waiting: number) => number
+}
+
 export class RequestQueue implements Queue {
   readonly #options: QueueOptions
+  readonly #limit: RowLimit | undefined
   readonly #groups = new Map<string, Group>()
   readonly #retries = new Retries()
   readonly #turns = new FairTurns()
   #size = 0
   #rows = 0
 
-  constructor(options: QueueOptions) {
+  /** Without a limit, a batch takes all that fit into it. */
+  constructor(options: QueueOptions, limit?: RowLimit) {
     this.#options = options
+    this.#limit = limit
   }
 
   get size(): number {
@@ -119,9 +129,10 @@ export class RequestQueue implements Queue {
 
   /** The group that goes now, or the time until which all groups wait; undefined for none. */
   #next(now: number): Group | number | undefined {
-    const { maxBatchSize, maxQueueDelay } = this.#options
+    const { maxQueueDelay } = this.#options
     const first = this.#first()
     if (first === undefined || maxQueueDelay === 0) return first
+    const maxBatchSize = Math.min(this.#options.maxBatchSize, this.#limit?.maxRows ?? Infinity)
     if (first.rows >= maxBatchSize || isMixed(first)) return first
     // The request with the first turn is not always the oldest of its group, which has little more than a batch.
     let until = earliest(RequestGroup.requests(first), Infinity) + maxQueueDelay
@@ -137,12 +148,14 @@ export class RequestQueue implements Queue {
   }
 
   /** As many requests as fit into a batch, in order, and at least one. */
-  #fitting({ first }: Group): ReadonlyArray<QueuedRequest> {
+  #fitting({ first, rows: waiting }: Group): ReadonlyArray<QueuedRequest> {
     const fitting: Array<QueuedRequest> = []
+    const { maxBatchSize } = this.#options
+    const most = Math.min(maxBatchSize, this.#limit?.nextRows(waiting) ?? maxBatchSize)
     let rows = 0
     for (let queued: QueuedRequest | undefined = first; queued !== undefined; queued = queued.next) {
       rows += queued.request.rows
-      if (fitting.length > 0 && (rows > this.#options.maxBatchSize || queued.key !== first.key)) break
+      if (fitting.length > 0 && (rows > most || queued.key !== first.key)) break
       fitting.push(queued)
     }
     return fitting

@@ -131,9 +131,10 @@ export class Scheduler {
     this.#options = options
     this.#clock = clock
     this.#pool = new Pool(options.instances)
-    const queue = this.#makeQueue(warn)
+    const learnsRows = options.makeQueue === undefined && isPlain(options)
+    const admission = new Admission(options.maxBatchSize, learnsRows)
+    const queue = this.#makeQueue(warn, admission)
     this.#queue = queue
-    const admission = new Admission(options.maxBatchSize)
     const patience = new Patience()
     this.#admission = new AdmissionControl({
       admission,
@@ -305,10 +306,10 @@ export class Scheduler {
 
   readonly #nanos = (): number => Number(this.#clock.monotonicTimeNanosUnsafe())
 
-  #makeQueue(warn: (message: string) => void): Queue {
+  #makeQueue(warn: (message: string) => void, admission: Admission): Queue {
     const { makeQueue } = this.#options
-    if (makeQueue === undefined) return this.#makeDefault()
-    const makeDefault = () => this.#makeDefault()
+    if (makeQueue === undefined) return this.#makeDefault(admission)
+    const makeDefault = () => this.#makeDefault(admission)
     return makeQueue({
       instances: this.#options.instances,
       refuse: (queued, reason, error) => this.#completion.refuse(queued, reason, error),
@@ -317,11 +318,9 @@ export class Scheduler {
     })
   }
 
-  #makeDefault(): Queue {
-    const { queueing, preferredBatchSizes, maxBatchSize, maxQueueSize } = this.#options
-    if (queueing === undefined && preferredBatchSizes.every((size) => size === maxBatchSize)) {
-      return new RequestQueue(this.#options)
-    }
+  #makeDefault(admission: Admission): Queue {
+    const { queueing, maxQueueSize } = this.#options
+    if (isPlain(this.#options)) return new RequestQueue(this.#options, admission)
     const reject = (queued: QueuedRequest) => {
       this.#options.statistics.queueRefusals.timeout += 1
       const error = new QueueTimeout({ message: "Request timeout expired", retryAfter: this.#retryAfter() })
@@ -426,6 +425,10 @@ export class Scheduler {
     return new ModelNotReady({ message: `${prefix}model '${model}' has stopped accepting requests: ${message}` })
   }
 }
+
+/** Whether all requests are equal, and batches may have any size. */
+const isPlain = ({ queueing, preferredBatchSizes, maxBatchSize }: SchedulerOptions): boolean =>
+  queueing === undefined && preferredBatchSizes.every((size) => size === maxBatchSize)
 
 const expired = (request: Request): DeadlineExceeded =>
   request.id === "" ? expiredWithoutId : withoutStack(() => deadlineExceeded(request))
