@@ -98,6 +98,7 @@ it("expects smaller batches, once the queue takes them", () => {
   const [declared, learning] = [false, true].map((learnsRows) => {
     const admission = new Admission(8, learnsRows)
     for (let batch = 0; batch < 400; batch++) {
+      admission.isInTime(1, 1e6, batch)
       const rows = admission.nextRows(100)
       admission.taken(rows, true)
       admission.ended(admission.started(rows, 0), rows, 0, rows ** 2, "complete")

@@ -11,7 +11,7 @@ interface Play {
 }
 
 /** Executes batches of at most 32 rows while so many wait. Returns the rows in a time of the last half. */
-const play = (limit: BatchLimit, { cost, batches = 600, waiting = 64, left = Infinity }: Play): number => {
+const play = (limit: BatchLimit, { cost, batches = 600, waiting = 64, left = 1e6 }: Play): number => {
   let [rows, time] = [0, 0]
   for (let batch = 0; batch < batches; batch++) {
     limit.arrived(left)
@@ -95,6 +95,16 @@ it("a single pause changes nothing", () => {
   play(limit, { cost: fixed })
   limit.learn(32, 100 * fixed(32))
   expect(limit.rows).toBe(32)
+})
+
+it("takes all of requests whose answers are never late", () => {
+  const limit = new BatchLimit(32)
+  play(limit, { cost: cliff, left: Infinity })
+  expect([limit.rows, limit.next(64)]).toEqual([32, 32])
+  play(limit, { cost: cliff })
+  expect(limit.rows).toBe(8)
+  play(limit, { cost: cliff, left: Infinity })
+  expect([limit.rows, limit.next(64)]).toEqual([32, 32])
 })
 
 it("any durations give a size, and cut nothing that fits", () => {

@@ -8,7 +8,8 @@
  *                                  └ the limit
  *
  * While more rows wait than the limit, other sizes are tried from time to time: each so rarely that it wastes a small
- * part of all time. Nothing is cut while all that wait fit into the limit.
+ * part of all time. Nothing is cut while all that wait fit into the limit, and nothing for requests whose answers are
+ * never late: trials would cost them, and their callers have time.
  */
 
 /** A batch counts as the last one of at most so many of its size. */
@@ -45,6 +46,9 @@ const sizeGap = 64
 /** Batches from one choice to the next, while all that wait fit into a batch. */
 const quietGap = 8
 
+/** Batches after the last request with a time limit until none is known. */
+const timeMemory = 256
+
 /** A new time limit counts this part. */
 const timeShare = 1 / 32
 
@@ -73,6 +77,8 @@ export class BatchLimit {
   #crowd = 0
   /** Usual time until the answer to a request would be late; infinite if none is known. */
   #limit = Infinity
+  /** Batches at the last such request. */
+  #limitBatch = 0
 
   constructor(maxBatchSize: number) {
     const size = (rows: number): Size => ({ rows, meanRows: 0, time: 0, count: 0, lastTime: 0, lastBatch: 0 })
@@ -82,12 +88,13 @@ export class BatchLimit {
 
   /** Rows of a batch at most, while more wait. */
   get rows(): number {
-    return this.#chosen.rows
+    return (this.#limit === Infinity ? this.#largest : this.#chosen).rows
   }
 
   /** The same of the batch that starts now, if so many wait: it may be a trial. */
   next(waiting: number): number {
     const chosen = this.#chosen
+    if (this.#limit === Infinity) return this.#largest.rows
     this.#crowd = waiting > chosen.rows ? this.#crowd + 1 : 0
     if (this.#crowd <= crowded || this.#batches < this.#nextBatch || this.#elapsed < this.#nextTime) return chosen.rows
     let trial: Size | undefined
@@ -109,6 +116,7 @@ export class BatchLimit {
   /** A request that has to wait has this much time left until its answer is late. */
   arrived(left: number): void {
     if (left <= 0 || left === Infinity) return
+    this.#limitBatch = this.#batches
     this.#limit = this.#limit === Infinity ? left : this.#limit + (left - this.#limit) * timeShare
   }
 
@@ -118,6 +126,7 @@ export class BatchLimit {
     const size = this.#sizes.find((other) => other.rows >= rows) ?? this.#largest
     this.#batches += 1
     this.#elapsed += time
+    if (this.#batches > this.#limitBatch + timeMemory) this.#limit = Infinity
     // The model has become faster, as after its first batches: nothing that was learned holds.
     if (time < size.time / 2) for (const other of this.#sizes) other.count = other.time = 0
     const most = size.count > 0 ? maxSurprise * size.time : Infinity
