@@ -148,6 +148,10 @@ it.skipIf(!existsSync("/proc/self/status"))(
     const count = () => requestCounts.steady + requestCounts.pair
 
     await underTraffic(() => expect.poll(count, { timeout: 60_000 }).toBeGreaterThan(warmUp))
+    // The threads that read files end a minute after the last load, or once a server has loaded its first models.
+    await load("passing")
+    await unload("passing")
+    await unload("cycled")
     const before = { ...held(server), ...(await memory(server)) }
     const calls = count()
     await underTraffic(() => Promise.all([reload(), cycle()]))
