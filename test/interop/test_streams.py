@@ -180,13 +180,17 @@ class Cancellation(Streams):
     def pending(self):
         return metric("nv_inference_pending_request_count", model="never", version="1")
 
+    async def in_flight(self):
+        """Whether the server has the three requests: one is in the hands of the model."""
+        return await eventually(lambda: self.pending() == 2)
+
     async def cancel(self):
         if self.module is tritonclient.grpc:
             answers = queue.Queue()
             self.client.start_stream(lambda result, error: answers.put(error))
             for _ in range(3):
                 self.client.async_stream_infer(**self.never())
-            await asyncio.sleep(0.2)
+            self.assertTrue(await self.in_flight())
             self.client.stop_stream(cancel_requests=True)
             return answers.get(timeout=10).status()
 
@@ -196,7 +200,7 @@ class Cancellation(Streams):
             await asyncio.Event().wait()
 
         stream = self.client.stream_infer(requests())
-        await asyncio.sleep(0.2)
+        self.assertTrue(await self.in_flight())
         stream.cancel()
         with self.assertRaises(asyncio.CancelledError):
             await stream.__anext__()
