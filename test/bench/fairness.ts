@@ -19,7 +19,7 @@ const flags = Flags.read("node test/bench/fairness.ts [flags]", {
   only: {
     type: "string",
     default: "steady,digits,add_sub,deep_steady,deep_digits,deep_echo",
-    description: "Names of models, with commas between them. Default all of these.",
+    description: "Names of models, with commas between them.",
   },
 })
 
