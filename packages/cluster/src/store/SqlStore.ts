@@ -142,6 +142,10 @@ const ownerOf = ({ owner }: OwnedPart): StoredSequence => ({
   expiresAt: never,
 })
 
+/**
+ * Creates the table where it does not exist. PostgreSQL refuses all but one of the processes that create it at once,
+ * once that one has created it: the others find it when they try again.
+ */
 const createTable = (sql: SqlClient.SqlClient, table: string): Effect.Effect<unknown, SqlError> => {
   const create = (key: string, text: string) =>
     sql`CREATE TABLE IF NOT EXISTS ${sql(table)} (
@@ -154,10 +158,12 @@ const createTable = (sql: SqlClient.SqlClient, table: string): Effect.Effect<unk
       expires_at BIGINT NOT NULL,
       PRIMARY KEY (model, part, id)
     )`
-  return sql.onDialectOrElse({
-    mysql: () => create("VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "LONGTEXT"),
-    orElse: () => create("TEXT", "TEXT"),
-  })
+  return sql
+    .onDialectOrElse({
+      mysql: () => create("VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "LONGTEXT"),
+      orElse: () => create("TEXT", "TEXT"),
+    })
+    .pipe(Effect.retry({ times: 1 }))
 }
 
 const columns = (
