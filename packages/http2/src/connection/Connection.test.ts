@@ -387,6 +387,7 @@ const echo = (sizes: ReadonlyArray<number>, windows: Pick<ConnectionOptions, "st
     onPing: () => {},
     onPingAcknowledged: () => {},
     onProbeAcknowledged: () => {},
+    onSettingsAcknowledged: () => {},
     onGoaway: () => {},
     onStreamClosed: () => {},
     onHeld: () => {},

@@ -16,6 +16,8 @@ export interface ControlEvents {
   readonly onOpen: () => void
   /** The peer has sent further settings. */
   readonly onSettings: () => void
+  /** The peer has acknowledged our settings, which are the first bytes that it receives. */
+  readonly onSettingsAcknowledged: () => void
   /** The peer has sent a ping, which was acknowledged. */
   readonly onPing: () => void
   readonly onPingAcknowledged: () => void
@@ -69,7 +71,8 @@ export class ControlFrames {
     if (id !== 0) throw protocolError("SETTINGS of a stream")
     if ((flags & Flag.ACK) !== 0) {
       if (payload.length > 0) throw sizeError("the acknowledgement of SETTINGS")
-      return this.#flood.spend(1)
+      this.#flood.spend(1)
+      return this.#events.onSettingsAcknowledged()
     }
     const settings = PeerSettings.read(payload, this.#streams.isServer)
     const { initialWindowSize, maxFrameSize, headerTableSize, maxConcurrentStreams } = settings

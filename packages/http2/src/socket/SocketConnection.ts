@@ -41,7 +41,10 @@ export interface SocketOptions extends ConnectionOptions {
   readonly unfinishedMillis: number
 }
 
-export interface SocketEvents extends Omit<ConnectionEvents, "onOutput" | "onFinished" | "onProbeAcknowledged"> {
+/** Events of a connection that its socket handles. */
+type LocalEvents = "onOutput" | "onFinished" | "onSettingsAcknowledged" | "onProbeAcknowledged"
+
+export interface SocketEvents extends Omit<ConnectionEvents, LocalEvents> {
   /** The connection is over; no stream is open. `error`: for which violation of the protocol. */
   readonly onFinished: (error: ConnectionError | undefined) => void
   /** The socket has closed. */
@@ -68,7 +71,7 @@ export class SocketConnection implements ConnectionEvents, Reader {
   /** Bytes read from the socket and not taken in its turn, and whether their read may have left more in the socket. */
   #rest: Buffer = noBytes
   #isFullRead = false
-  readonly #lag = new SocketLag()
+  readonly #lag = new SocketLag(performance.now())
   readonly #isServer: boolean
   readonly #flush: () => void
 
@@ -135,6 +138,10 @@ export class SocketConnection implements ConnectionEvents, Reader {
 
   onPingAcknowledged(): void {
     this.#events.onPingAcknowledged()
+  }
+
+  onSettingsAcknowledged(): void {
+    this.#lag.acknowledged(performance.now())
   }
 
   onProbeAcknowledged(): void {

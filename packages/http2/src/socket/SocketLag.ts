@@ -1,19 +1,27 @@
 /**
  * How long the bytes of a connection have waited in the sockets before they are read. Bytes have no age, but all that
- * comes before the acknowledgement of a ping was sent before the peer saw that ping. Data without a clock; times are in
- * milliseconds.
+ * comes before the acknowledgement of a ping was sent before the peer saw that ping, so it was here one round trip after
+ * the ping was sent. Data without a clock; times are in milliseconds.
  *
- *   ping sent ───────────────► acknowledged
- *   ├─ read here: sent before ─┤
+ *   ping sent ── round trip ──► ───────────────► acknowledged
+ *                               ├─ read: waited ─┤
  *
- * A socket that was read empty has no lag. A peer that reads late delays the acknowledgement, which looks the same.
+ * The settings count as a ping. The shortest acknowledgement so far is taken for the round trip. A socket that was read
+ * empty has no lag. A peer that reads late delays the acknowledgement, which looks the same.
  */
 export class SocketLag {
-  /** When the ping was sent that is not acknowledged. */
+  /** Not known before the first acknowledgement. */
+  #roundTrip = Infinity
+  /** When the ping was sent that is not acknowledged. The settings are the first one. */
   #sentAt: number | undefined
   /** Time until the acknowledgement of the last one; 0 if the socket was read empty since it was sent. */
   #last = 0
   #wasEmpty = true
+
+  /** The connection sends its settings now. */
+  constructor(now: number) {
+    this.#sentAt = now
+  }
 
   /** Bytes were read. `isEmpty`: no more had come. */
   hasRead(isEmpty: boolean): void {
@@ -30,14 +38,19 @@ export class SocketLag {
     return true
   }
 
+  /** The ping is acknowledged, or the settings. */
   acknowledged(now: number): void {
-    if (this.#sentAt !== undefined && !this.#wasEmpty) this.#last = now - this.#sentAt
+    if (this.#sentAt === undefined) return
+    const took = now - this.#sentAt
     this.#sentAt = undefined
+    this.#roundTrip = Math.min(this.#roundTrip, took)
+    if (!this.#wasEmpty) this.#last = took
   }
 
   /** The time that the bytes read now have waited, at least or as the last ones did; 0 if it is not known. */
   at(now: number): number {
     if (this.#wasEmpty) return 0
-    return this.#sentAt === undefined ? this.#last : Math.max(this.#last, now - this.#sentAt)
+    const since = this.#sentAt === undefined ? this.#last : Math.max(this.#last, now - this.#sentAt)
+    return Math.max(0, since - this.#roundTrip)
   }
 }
