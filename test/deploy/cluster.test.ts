@@ -201,8 +201,8 @@ describe("runners with the defaults of the cluster, under constant traffic", () 
 const measured = 15
 
 /**
- * Median time of a call by gRPC in sessions of a runner, by whether the runner owns the sequence, in milliseconds. Opens
- * sessions until there are enough of each kind: the first runner of a cluster owns all of them for a while.
+ * Median time of a call by gRPC in sessions of a runner, by whether the runner owns the sequence, in milliseconds.
+ * Opens sessions until there are enough of each kind: the first runner of a cluster owns all of them for a while.
  */
 const latencies = async (
   runner: Runner,

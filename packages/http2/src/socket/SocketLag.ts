@@ -1,7 +1,7 @@
 /**
  * How long the bytes of a connection have waited in the sockets before they are read. Bytes have no age, but all that
- * comes before the acknowledgement of a ping was sent before the peer saw that ping, so it was here one round trip after
- * the ping was sent. Data without a clock; times are in milliseconds.
+ * comes before the acknowledgement of a ping was sent before the peer saw that ping, so it was here one round trip
+ * after the ping was sent. Data without a clock; times are in milliseconds.
  *
  *   ping sent ── round trip ──► ───────────────► acknowledged
  *                               ├─ read: waited ─┤
