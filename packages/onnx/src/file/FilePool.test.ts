@@ -30,13 +30,15 @@ const stall = () => vi.advanceTimersByTime(60_000)
 
 /** Reads what it is told to, waiting for a writer of a FIFO. */
 const reader = `
-  const { parentPort } = require("node:worker_threads")
+  const { parentPort, workerData } = require("node:worker_threads")
   const { readFileSync } = require("node:fs")
   parentPort.on("message", ({ path }) => {
     const result = new Uint8Array(readFileSync(path))
     parentPort.postMessage({ _tag: "Done", result })
-  })`
+  })
+  Atomics.add(workerData, 0, 1)`
 
+/** Loads its modules for ever, unless the test says that it has them. */
 const silent: Spawn = (options) =>
   new Worker(`require("node:worker_threads").parentPort.on("message", () => {})`, { ...options, eval: true })
 
@@ -98,15 +100,15 @@ describe("calls", () => {
 
   it("wait for the first thread that starts, and not for busy ones", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] })
-    const { read, threads } = poolOf(silent)
+    const progress: Array<Int32Array<SharedArrayBuffer>> = []
+    const { read, threads } = poolOf((options) => {
+      progress.push(options.workerData)
+      return silent(options)
+    })
     const calls = Promise.all(["one", "two", "three"].map(read))
-    // Events of the threads come after this turn of the event loop.
     vi.advanceTimersByTime(1000)
     expect(threads).toHaveLength(1)
-    threads[0]?.emit("online")
-    // It loads its modules.
-    vi.advanceTimersByTime(45)
-    expect(threads).toHaveLength(1)
+    for (const first of progress) Atomics.add(first, 0, 1)
     vi.advanceTimersByTime(1000)
     expect(threads).toHaveLength(3)
     vi.useRealTimers()

@@ -13,9 +13,6 @@ export type Spawn = (options: WorkerOptions) => Worker
 export const spawn: Spawn = (options) =>
   new Worker(new URL(import.meta.resolve("@nereid/onnx/internal/file/fileWorker")), options)
 
-/** Milliseconds from the event that a thread runs until it takes calls, with a margin: it loads its modules then. */
-const loadTime = 50
-
 export interface CallEvents {
   readonly onReply: (reply: FileReply) => void
   /** No progress for the time limit; `onReply` may follow. */
@@ -27,13 +24,11 @@ export class FileThread {
   readonly #progress = new Int32Array(new SharedArrayBuffer(4))
   #events: CallEvents | undefined
   #timer: NodeJS.Timeout | undefined
-  #isStarting = true
 
   /** `onExit`: the thread has died. It follows the reply to its call. */
   constructor(start: Spawn, onExit: () => void) {
     // Without the program's Node options, such as --import, which would run in the thread too.
     this.#worker = start({ name: "files", workerData: this.#progress, execArgv: [], env: {} })
-    this.#worker.once("online", () => setTimeout(() => (this.#isStarting = false), loadTime).unref())
     let reason: string | undefined
     this.#worker.once("error", (error: unknown) => (reason = errorMessage(error)))
     this.#worker.on("message", (reply: FileReply) => this.#settle(reply))
@@ -45,9 +40,9 @@ export class FileThread {
     this.#worker.unref()
   }
 
-  /** Whether the thread may not have come to its first call yet. */
+  /** Whether the thread has not come to its first call yet: it loads its modules. */
   get isStarting(): boolean {
-    return this.#isStarting
+    return Atomics.load(this.#progress, 0) === 0
   }
 
   /** Only when the thread has no call. `stallTimeout` in milliseconds. */

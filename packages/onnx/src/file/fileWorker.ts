@@ -6,10 +6,11 @@ import { parentPort, workerData } from "node:worker_threads"
 import { type FileCall, type FileReply, perform } from "./FileCall.ts"
 
 const progress: Int32Array<SharedArrayBuffer> = workerData
+const hasProgressed = () => void Atomics.add(progress, 0, 1)
 
 const replyTo = (call: FileCall): FileReply => {
   try {
-    return { _tag: "Done", result: perform(call, () => Atomics.add(progress, 0, 1)) }
+    return { _tag: "Done", result: perform(call, hasProgressed) }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined
@@ -22,3 +23,5 @@ parentPort?.on("message", (call: FileCall) => {
   const moved = reply._tag === "Done" && reply.result instanceof Uint8Array ? [reply.result.buffer] : []
   parentPort?.postMessage(reply, moved)
 })
+// It takes calls from now on.
+hasProgressed()
