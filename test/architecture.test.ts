@@ -104,7 +104,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
   dashboard: ["live", "."],
   http2: ["frame", "hpack", "header", "connection", "socket", "client"],
   onnx: ["file", "."],
-  python: ["wire", "environment", "process", "."],
+  python: ["wire", "environment", "process", "ports", "."],
   client: ["channel", "grpc", "http", "replicas", "remote", "inspection", "."],
   cluster: ["store", "protocol", "owner", "routing", "."],
   repository: [

@@ -96,8 +96,8 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
     "server/src/port/LingeringClose.ts",
     /lingerBytes = (.*)/,
   ],
-  ["metric families of all models in Python", "repository/src/python/MetricFamilies.ts", /maxFamilies = (.*)/],
-  ["metrics of one family of models in Python", "repository/src/python/MetricFamilies.ts", /maxSeries = (.*)/],
+  ["metric families of all models in Python", "python/src/ports/MetricFamilies.ts", /maxFamilies = (.*)/],
+  ["metrics of one family of models in Python", "python/src/ports/MetricFamilies.ts", /maxSeries = (.*)/],
   [
     "calls of other models by one Python process at a time",
     "repository/src/python/PythonSource.ts",

@@ -5,8 +5,8 @@
 import { readFileSync } from "node:fs"
 import { basename, dirname, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Duration, Effect, type Layer, Option, type Scope } from "effect"
-import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
+import { Context, Duration, Effect, type Layer, Option, type Scope } from "effect"
+import type { DeclaredModel, ModelClass } from "@nereid/core/internal/call/ModelClass"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import type { GivenOptions } from "@nereid/core/internal/model/GivenOptions"
 import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
@@ -17,10 +17,12 @@ import * as Provide from "@nereid/core/internal/provide/Provide"
 import * as SequenceInstance from "@nereid/core/internal/sequence/SequenceInstance"
 import * as Interpreter from "./environment/Interpreter.ts"
 import * as ProcessEnvironment from "./environment/ProcessEnvironment.ts"
-import * as LocalPorts from "./LocalPorts.ts"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
+import { CallingInstances } from "./ports/CallingInstances.ts"
+import * as LocalPorts from "./ports/LocalPorts.ts"
 import * as AutoComplete from "./process/AutoComplete.ts"
 import * as CodeSource from "./process/CodeSource.ts"
+import type { ModelPorts } from "./process/ModelPorts.ts"
 import type { ProcessLimits } from "./process/ProcessOptions.ts"
 import * as PythonInstances from "./process/PythonInstances.ts"
 import * as PythonLoadError from "./process/PythonLoadError.ts"
@@ -28,8 +30,11 @@ import * as PythonLoadError from "./process/PythonLoadError.ts"
 export type { RestartOptions } from "@nereid/core/internal/instance/Supervisor"
 export { PythonLoadError } from "./process/PythonLoadError.ts"
 
-/** Options of a model in Python processes. */
-export interface LayerOptions<I extends Fields = Fields> extends Provide.ServingOptions<I> {
+/** Options of a model in Python processes. `Calls`: the models that its code calls. */
+export interface LayerOptions<
+  I extends Fields = Fields,
+  Calls extends ReadonlyArray<DeclaredModel> = readonly [],
+> extends Provide.ServingOptions<I> {
   /** Path or URL of the Python file. A relative path starts at the current directory. Required without `module`. */
   readonly file?: string | URL
   /**
@@ -47,6 +52,11 @@ export interface LayerOptions<I extends Fields = Fields> extends Provide.Serving
    * NEREID_PYTHON, VIRTUAL_ENV, or `python3` of the PATH.
    */
   readonly python?: string
+  /**
+   * Other models that the code calls by their names, with `InferenceRequest` of `triton_python_backend_utils`. The
+   * layer requires them. Default none.
+   */
+  readonly calls?: Calls
   /** Number of instances, or a list of groups of instances. Each is a process. Default 1. */
   readonly instances?: number | ReadonlyArray<Omit<InstancePlan.GroupOptions, "layer">>
   /** Whether all instances are threads of one process instead, which needs a free-threaded Python. Default false. */
@@ -75,6 +85,13 @@ export interface LayerOptions<I extends Fields = Fields> extends Provide.Serving
   /** Maximum memory of each process in bytes, at least 64 MiB. Default: no limit. */
   readonly maxMemoryBytes?: number
 }
+
+/** The models that a layer with these options requires. */
+export type Called<Options> = Options extends { readonly calls?: infer Models }
+  ? NonNullable<Models> extends ReadonlyArray<infer Called>
+    ? Context.Service.Identifier<Called>
+    : never
+  : never
 
 /**
  * Provides a model from Python code:
@@ -108,28 +125,36 @@ export const layer = <
   I extends Fields,
   O extends Fields,
   P extends Declared,
-  const Given extends LayerOptions<I>,
+  const Given extends LayerOptions<I, ReadonlyArray<DeclaredModel>>,
 >(
   model: ModelClass<Self, N, I, O, P>,
-  options: GivenOptions<Given, LayerOptions<I>>,
-): Layer.Layer<Self, PythonLoadError.PythonLoadError | Provide.Failure<Given>> => {
+  options: GivenOptions<Given, LayerOptions<I, ReadonlyArray<DeclaredModel>>>,
+): Layer.Layer<Self, PythonLoadError.PythonLoadError | Provide.Failure<Given>, Called<Given>> => {
   const { definition } = model
-  const given: LayerOptions<I> = options
+  const given: LayerOptions<I, ReadonlyArray<DeclaredModel>> = options
   const settings = check(definition.name, given)
   const plan = InstancePlan.make(definition.name, definition.version, given.instances ?? 1)
   let instances: PythonInstances.PythonInstances | undefined
   const load = Effect.gen(function* () {
-    const prepared = yield* prepare(definition, settings)
+    const callers = new CallingInstances(definition.name)
+    const context = yield* Effect.context<Called<Given>>()
+    const calls = (given.calls ?? []).map((key) => Context.getUnsafe(context, key).model)
+    const { cycles, hasFreeInstance } = callers
+    const ports = LocalPorts.make({ model: definition.name, calls, cycles, hasFreeInstance }, context)
+    const prepared = yield* prepare(definition, settings, ports)
     if (prepared.decoupled && given.responseCache) return yield* cacheRefusal(settings, definition.name)
     const made = PythonInstances.make({ ...prepared, ...(given.threads === true && { inThreads: plan.instances }) })
     instances = made
     const build = (planned: InstancePlan.PlannedInstance) =>
-      Effect.tap(made.build(planned), () =>
-        made.decoupled() && given.responseCache ? cacheRefusal(settings, definition.name) : Effect.void,
+      made.build(planned).pipe(
+        Effect.tap(() =>
+          made.decoupled() && given.responseCache ? cacheRefusal(settings, definition.name) : Effect.void,
+        ),
+        Effect.flatMap((instance) => callers.add(instance)),
       )
     return { plan, build, isConcurrent: true }
   })
-  return Provide.fromInstances<Self, N, I, O, P, PythonLoadError.PythonLoadError, Scope.Scope, Given>(
+  return Provide.fromInstances<Self, N, I, O, P, PythonLoadError.PythonLoadError, Called<Given> | Scope.Scope, Given>(
     model,
     {
       platform: "python",
@@ -155,7 +180,7 @@ const cacheRefusal = ({ source }: Settings, model: string) =>
 
 interface Settings {
   readonly source: CodeSource.CodeSource
-  readonly options: LayerOptions
+  readonly options: LayerOptions<Fields, ReadonlyArray<DeclaredModel>>
   readonly concurrency: number
   readonly limits: ProcessLimits
 }
@@ -169,7 +194,7 @@ const callThreads = 32
  * Checks the options.
  * @throws TypeError if one is out of range
  */
-const check = (model: string, options: LayerOptions): Settings => {
+const check = (model: string, options: Settings["options"]): Settings => {
   const wrong = (text: string) => new TypeError(`Model "${model}": ${text}.`)
   const restart = Supervisor.wrongRestart(options.restart)
   if (restart !== undefined) throw wrong(restart)
@@ -237,9 +262,9 @@ const mayComplete = ({ file, functionName, module }: CodeSource.CodeSource): boo
 const prepare = Effect.fn("Python.prepare")(function* (
   definition: Definition<Fields, Fields>,
   { source, options, concurrency, limits }: Settings,
+  ports: ModelPorts,
 ): Effect.fn.Return<PythonInstances.PythonModelOptions, PythonLoadError.PythonLoadError> {
   const { name, version, maxBatchSize, sequencing } = definition
-  const context = yield* Effect.context<never>()
   const file = CodeSource.print(source)
   const completes = yield* Effect.try({
     try: () => mayComplete(source),
@@ -286,7 +311,7 @@ const prepare = Effect.fn("Python.prepare")(function* (
     callThreads,
     limits,
     restart: options.restart ?? {},
-    ports: () => LocalPorts.make(name, context),
+    ports: () => ports,
   }
   if (!completes) return common
   const instance = { name: `${name}_0_0`, kind: "CPU", gpu: undefined } as const
@@ -295,7 +320,7 @@ const prepare = Effect.fn("Python.prepare")(function* (
     ...common,
     name: instance.name,
     args: PythonInstances.argumentsOf({ ...common, config }, instance),
-    ports: LocalPorts.make(name, context),
+    ports,
   })
   if (completed === undefined) return common
   const different = ModelConfiguration.difference(described, completed)

@@ -149,3 +149,12 @@ def busy(x):
     print("pid", os.getpid())
     while True:
         pass
+
+
+def doubled_by_single(x):
+    import triton_python_backend_utils as pb_utils
+
+    request = pb_utils.InferenceRequest(
+        model_name="single", requested_output_names=["y"], inputs=[pb_utils.Tensor("x", x)]
+    )
+    return request.exec().output_tensors()[0].as_numpy()

@@ -3,13 +3,13 @@
  * all.
  */
 import { Effect, type Layer, type Scope } from "effect"
-import { CallCycleDetector } from "@nereid/core/internal/request/CallCycleDetector"
-import { type Instance, wrapInstance } from "@nereid/core/internal/instance/Instance"
+import type { Instance } from "@nereid/core/internal/instance/Instance"
 import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
 import * as Provide from "@nereid/core/internal/provide/Provide"
 import * as SequenceInstance from "@nereid/core/internal/sequence/SequenceInstance"
 import * as Reshape from "@nereid/core/internal/tensor/Reshape"
 import { type ModelConfig, ModelInstanceGroup_Kind as Kind } from "@nereid/protocol/model_config"
+import { CallingInstances } from "@nereid/python/internal/ports/CallingInstances"
 import * as PythonInstances from "@nereid/python/internal/process/PythonInstances"
 import * as Declaration from "../config/Declaration.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
@@ -95,43 +95,3 @@ const kindOf =
   ({ instanceGroup }: ModelConfig): NonNullable<PythonInstances.PythonModelOptions["kind"]> =>
   ({ group, kind }) =>
     instanceGroup.filter(({ passive }) => !passive)[group]?.kind === Kind.MODEL ? "MODEL" : kind
-
-/** The instances of a version, as callers of other models. */
-class CallingInstances {
-  readonly cycles: CallCycleDetector
-  readonly #batches = new Map<Instance, number>()
-
-  constructor(model: string) {
-    this.cycles = new CallCycleDetector(model)
-  }
-
-  /** Counts the batches of an instance, until the scope closes. */
-  add(inner: Instance): Effect.Effect<Instance, never, Scope.Scope> {
-    const wrapped = wrapInstance(inner, (batch, settle) => {
-      this.#count(inner, 1)
-      return inner.execute(batch, (exit) => {
-        this.#count(inner, -1)
-        settle(exit)
-      })
-    })
-    const counted: Instance = Object.assign(wrapped, { cycles: this.cycles })
-    return Effect.acquireRelease(
-      Effect.sync(() => {
-        this.#batches.set(inner, 0)
-        return counted
-      }),
-      () => Effect.sync(() => void this.#batches.delete(inner)),
-    )
-  }
-
-  readonly hasFreeInstance = (): boolean => {
-    for (const [instance, batches] of this.#batches) {
-      if (instance.status() === "available" && batches < instance.concurrency) return true
-    }
-    return false
-  }
-
-  #count(instance: Instance, change: number): void {
-    this.#batches.set(instance, (this.#batches.get(instance) ?? 0) + change)
-  }
-}

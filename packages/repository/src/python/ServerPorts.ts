@@ -2,8 +2,8 @@
 import { type Context, Effect, Metric, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import type { ModelControl, ModelPorts } from "@nereid/python/internal/process/ModelPorts"
-import * as MetricFamilies from "./MetricFamilies.ts"
-import * as ModelCalls from "./ModelCalls.ts"
+import * as MetricFamilies from "@nereid/python/internal/ports/MetricFamilies"
+import * as ModelCalls from "@nereid/python/internal/ports/ModelCalls"
 import * as PythonLog from "./PythonLog.ts"
 import type { PythonServer } from "../plan/PythonServer.ts"
 
@@ -17,7 +17,7 @@ export const make = (
   const registry = Effect.runSyncWith(context)(Metric.MetricRegistry)
   return {
     ...PythonLog.make(context, instance),
-    call: ModelCalls.make(server, caller, context),
+    call: ModelCalls.make((name, version) => server.models.get(name, version), caller, context),
     control: (control) => controlled(server, control),
     metrics: () => MetricFamilies.make(registry),
   }

@@ -17,8 +17,7 @@ import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import { type Validated, validate } from "@nereid/core/internal/wire/Validation"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
-import type { CallResponse, CallResponses, ModelCall, ModelPorts } from "@nereid/python/internal/process/ModelPorts"
-import type { PythonServer } from "../plan/PythonServer.ts"
+import type { CallResponse, CallResponses, ModelCall, ModelPorts } from "../process/ModelPorts.ts"
 
 /** The model whose code calls. */
 export interface CallingModel {
@@ -27,15 +26,14 @@ export interface CallingModel {
   readonly hasFreeInstance: () => boolean
 }
 
-export const make = (
-  { models }: Pick<PythonServer, "models">,
-  caller: CallingModel,
-  context: Context.Context<never>,
-): ModelPorts["call"] => {
+/** Finds a model by its name and version, which is empty for the highest one. */
+export type FindModel = (name: string, version: string) => Result.Result<RunningModel, InferenceError>
+
+export const make = (find: FindModel, caller: CallingModel, context: Context.Context<never>): ModelPorts["call"] => {
   const tracer = tracerOf(context)
   const clock = Effect.runSyncWith(context)(Effect.withFiber((fiber) => Effect.succeed(fiber.getRef(Clock.Clock))))
   return (call, responses) => {
-    const found = models.get(call.model, call.version)
+    const found = find(call.model, call.version)
     if (Result.isFailure(found)) return refuse(call, responses, found.failure)
     const model = found.success
     const { calls, description, life } = model

@@ -4,7 +4,7 @@
  */
 import { Context, Metric, Result } from "effect"
 import * as MetricFamily from "@nereid/core/internal/metrics/MetricFamily"
-import type { MetricOperation, ModelPorts } from "@nereid/python/internal/process/ModelPorts"
+import type { MetricOperation, ModelPorts } from "../process/ModelPorts.ts"
 
 type Kind = MetricFamily.FamilySpec["kind"]
 
