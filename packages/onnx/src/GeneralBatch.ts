@@ -1,6 +1,6 @@
 /**
- * Batches as messages, for batches that do not fit a slot: dynamic shapes, strings, and too many rows. Slower than
- * SlotBatch.ts, but supports every tensor that ONNX Runtime takes.
+ * Batches as messages, for batches that do not fit a slot: strings, and too many bytes. Slower than SlotBatch.ts and
+ * DynamicSlot.ts, but supports every tensor that ONNX Runtime takes.
  */
 import * as Batch from "@nereid/core/internal/batch/Batch"
 import type { Definition } from "@nereid/core/internal/model/Definition"
@@ -38,8 +38,8 @@ export const refusal = ({ name, signature }: Model, request: Request): InvalidRe
 }
 
 /** One tensor per input, in buffers that may be transferred. No request may have a refusal. */
-export const encode = (batch: Batch.Batch): GeneralInputs =>
-  Batch.inputs(batch).flatMap((tensor) => (tensor === undefined ? [] : [message(tensor)]))
+export const encode = (tensors: ReadonlyArray<TypedTensor | undefined>): GeneralInputs =>
+  tensors.flatMap((tensor) => (tensor === undefined ? [] : [message(tensor)]))
 
 /** The buffers to transfer along with a message. */
 export const buffers = (tensors: GeneralInputs): Array<ArrayBuffer> =>

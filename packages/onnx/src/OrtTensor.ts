@@ -50,9 +50,11 @@ export const fromMessage = (datatype: DataType, { dims, data }: TensorMessage): 
 }
 
 /** Copied: the runtime's own memory cannot be handed to another thread. */
-export const toMessage = ({ dims, data }: Tensor): TensorMessage => ({
-  dims: [...dims],
-  data: ArrayBuffer.isView(data)
-    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice()
-    : (data as string[]),
+export const toMessage = (tensor: Tensor): TensorMessage => ({
+  dims: [...tensor.dims],
+  data: bytes(tensor)?.slice() ?? (tensor.data as string[]),
 })
+
+/** The bytes of the elements, without a copy; undefined for strings. */
+export const bytes = ({ data }: Tensor): Uint8Array | undefined =>
+  ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : undefined

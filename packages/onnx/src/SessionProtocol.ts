@@ -5,6 +5,7 @@
 import type { DataType } from "@nereid/core/internal/tensor/DataType"
 import type { MessagePort } from "node:worker_threads"
 import type { Provider } from "./Provider.ts"
+import type { DynamicLayout } from "./DynamicSlot.ts"
 import type { Layout } from "./Slots.ts"
 
 /** Graph optimization levels of ONNX Runtime. */
@@ -34,6 +35,8 @@ export interface SessionStart {
   readonly inputs: ReadonlyArray<TensorName>
   readonly outputs: ReadonlyArray<TensorName>
   readonly layout: Layout | undefined
+  /** Of slots for any shapes, in place of `layout`. */
+  readonly dynamic: DynamicLayout | undefined
   readonly memory: SharedArrayBuffer
   /** Carries the batches of the general path in both directions; its messages are fetched, never delivered. */
   readonly port: MessagePort

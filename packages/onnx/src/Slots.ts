@@ -29,6 +29,8 @@ const wordCount = 4
 
 /** Kinds of handover. A positive number is the number of rows in the slot, possibly with `LINKED`. */
 export const GENERAL = -1
+/** Tensors in a DynamicSlot. */
+export const DYNAMIC = -2
 export const STOP = 0
 /** Added to the number of rows: the inputs of `links` are the outputs of the other slot. */
 export const LINKED = 2 ** 30
@@ -141,10 +143,10 @@ const capacity = (tensors: ReadonlyArray<Omit<SlotRegion, "offset">>, rows: numb
   return Math.max(0, Math.min(rows, Math.floor((maxBytes - padding) / Math.max(1, bytesPerRow))))
 }
 
-const align = (bytes: number): number => Math.ceil(bytes / alignment) * alignment
+export const align = (bytes: number): number => Math.ceil(bytes / alignment) * alignment
 
 /** Allocates shared memory for the control words and, with a layout, the slots. */
-export const allocate = (of: Layout | undefined): SharedArrayBuffer =>
+export const allocate = (of: Pick<Layout, "slotBytes"> | undefined): SharedArrayBuffer =>
   new SharedArrayBuffer(controlBytes + slotCount * (of?.slotBytes ?? 0))
 
 export const control = (memory: SharedArrayBuffer): Int32Array<SharedArrayBuffer> =>
@@ -154,5 +156,5 @@ export const durations = (memory: SharedArrayBuffer): Float64Array<SharedArrayBu
   new Float64Array(memory, 0, controlBytes / 8)
 
 /** The first byte of the slot in which this batch stands. */
-export const slotOffset = (of: Layout, sequence: number): number =>
+export const slotOffset = (of: Pick<Layout, "slotBytes">, sequence: number): number =>
   controlBytes + (sequence & (slotCount - 1)) * of.slotBytes

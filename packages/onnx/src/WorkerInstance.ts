@@ -18,6 +18,7 @@ import type { TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import { constVoid } from "effect/Function"
 import { Deferred, Effect, Exit, Result } from "effect"
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker, type WorkerOptions } from "node:worker_threads"
+import * as DynamicSlot from "./DynamicSlot.ts"
 import * as GeneralBatch from "./GeneralBatch.ts"
 import * as OnnxLoadError from "./OnnxLoadError.ts"
 import * as SlotBatch from "./SlotBatch.ts"
@@ -53,13 +54,15 @@ export const start = (options: WorkerInstanceOptions): Effect.Effect<WorkerInsta
   >((resume) => {
     const fail = (reason: string) => resume(Effect.fail(OnnxLoadError.make(definition.name, session.file, reason)))
     const layout = Slots.layout({ ...signature, states: sequencing?.states }, maxBatchSize)
-    const memory = Slots.allocate(layout)
+    const dynamic = layout === undefined ? DynamicSlot.layout(signature, maxBatchSize) : undefined
+    const memory = Slots.allocate(layout ?? dynamic)
     const { port1, port2 } = new MessageChannel()
     const workerData: SessionStart = {
       session,
       inputs: signature.inputs.map(tensorName),
       outputs: signature.outputs.map(tensorName),
       layout,
+      dynamic,
       memory,
       port: port2,
     }
@@ -84,7 +87,7 @@ export const start = (options: WorkerInstanceOptions): Effect.Effect<WorkerInsta
       }
       worker.off("error", onError)
       worker.off("exit", onExit)
-      const instance = new WorkerInstance(definition, worker, port1, memory, layout)
+      const instance = new WorkerInstance(definition, worker, port1, { memory, layout, dynamic })
       resume(Effect.succeed({ instance, refused: loading.refused }))
     })
   })
@@ -111,6 +114,8 @@ interface InFlight {
   readonly settle: Settle
 }
 
+type SharedSlots = Pick<SessionStart, "memory" | "layout" | "dynamic">
+
 export class WorkerInstance implements Supervised {
   /** Completed with the reason once the thread has ended. */
   readonly exited = Deferred.makeUnsafe<string>()
@@ -122,6 +127,8 @@ export class WorkerInstance implements Supervised {
   readonly #control: Int32Array<SharedArrayBuffer>
   readonly #durations: Float64Array<SharedArrayBuffer>
   readonly #layout: Slots.Layout | undefined
+  /** Slots for any shapes; empty if those have a layout, or none is possible. */
+  readonly #dynamic: ReadonlyArray<DynamicSlot.DynamicSlot> = []
   readonly #takesText: boolean
   /** The state outputs of each slot. */
   readonly #lent = Array.from({ length: Slots.slotCount }, () => new LentMemory())
@@ -136,8 +143,7 @@ export class WorkerInstance implements Supervised {
     definition: Definition<Fields, Fields>,
     worker: Worker,
     port: MessagePort,
-    memory: SharedArrayBuffer,
-    layout: Slots.Layout | undefined,
+    { memory, layout, dynamic }: SharedSlots,
   ) {
     this.#definition = definition
     this.#worker = worker
@@ -146,6 +152,12 @@ export class WorkerInstance implements Supervised {
     this.#control = Slots.control(memory)
     this.#durations = Slots.durations(memory)
     this.#layout = layout
+    if (dynamic !== undefined) {
+      this.#dynamic = Array.from(
+        { length: Slots.slotCount },
+        (_, slot) => new DynamicSlot.DynamicSlot(dynamic, memory, Slots.slotOffset(dynamic, slot)),
+      )
+    }
     this.#takesText = definition.signature.inputs.some(({ datatype }) => datatype === "BYTES")
     let reason: string | undefined
     worker.once("error", (error: unknown) => (reason = errorMessage(error)))
@@ -197,13 +209,20 @@ export class WorkerInstance implements Supervised {
       this.#lentOf(this.#head)?.reclaim()
       return isLinked ? rows + Slots.LINKED : rows
     }
-    const message = GeneralBatch.encode(batch)
+    const tensors = Batch.inputs(batch)
+    const dynamic = this.#dynamicOf(this.#head)
+    if (dynamic?.writeInputs(tensors) === true) return Slots.DYNAMIC
+    const message = GeneralBatch.encode(tensors)
     this.#port.postMessage(message, GeneralBatch.buffers(message))
     return Slots.GENERAL
   }
 
   #slot(layout: Slots.Layout, sequence: number): Uint8Array {
     return new Uint8Array(this.#memory, Slots.slotOffset(layout, sequence), layout.slotBytes)
+  }
+
+  #dynamicOf(sequence: number): DynamicSlot.DynamicSlot | undefined {
+    return this.#dynamic[sequence & (Slots.slotCount - 1)]
   }
 
   /** The memory of the outputs of the slot in which this batch stands. */
@@ -251,8 +270,9 @@ export class WorkerInstance implements Supervised {
   #outcome({ batch, inputDuration }: InFlight): Exit.Exit<ExecutionResult, InferenceError> {
     const startedAt = performance.now()
     const inferDuration = this.#durations[Slots.durationWord(this.#done)] ?? 0
-    const layout = this.#layoutOfOutcome()
-    const responses = layout === undefined ? this.#received(batch) : Result.succeed(this.#read(layout, batch))
+    const isInSlot = Atomics.load(this.#control, Slots.outcomeWord(this.#done)) === Slots.IN_SLOT
+    const layout = isInSlot ? this.#layout : undefined
+    const responses = layout === undefined ? this.#decoded(batch, isInSlot) : Result.succeed(this.#read(layout, batch))
     if (Result.isFailure(responses)) return Exit.fail(responses.failure)
     const outcomes = responses.success.map((response) => Result.succeed(response))
     const outputDuration = (performance.now() - startedAt) * 1e6
@@ -261,16 +281,14 @@ export class WorkerInstance implements Supervised {
     return Exit.succeed(lent === undefined ? result : { ...result, lent })
   }
 
-  /** Of the batch at #done, if its outputs are in its slot. */
-  #layoutOfOutcome(): Slots.Layout | undefined {
-    return Atomics.load(this.#control, Slots.outcomeWord(this.#done)) === Slots.IN_SLOT ? this.#layout : undefined
-  }
-
   #read(layout: Slots.Layout, batch: Batch.Batch): ReadonlyArray<Response> {
     return SlotBatch.read(layout, this.#slot(layout, this.#done), batch)
   }
 
-  #received(batch: Batch.Batch): Result.Result<ReadonlyArray<Response>, InferenceError> {
+  /** Responses whose shapes are known only now: from a slot for any shapes, or from a message. */
+  #decoded(batch: Batch.Batch, isInSlot: boolean): Result.Result<ReadonlyArray<Response>, InferenceError> {
+    const slot = isInSlot ? this.#dynamicOf(this.#done) : undefined
+    if (slot !== undefined) return GeneralBatch.decode(this.#definition, batch, slot.copyOutputs())
     const received: { message: BatchReply } | undefined = receiveMessageOnPort(this.#port)
     if (received === undefined) {
       return Result.fail(new ExecutionFailed({ message: "no message came with the outcome. This is a bug." }))

@@ -8,6 +8,7 @@ import { dirname } from "node:path"
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
 import * as FileCall from "./file/FileCall.ts"
 import { maxModelBytes } from "./file/ModelSize.ts"
+import * as DynamicRun from "./DynamicRun.ts"
 import * as OrtTensor from "./OrtTensor.ts"
 import * as Provider from "./Provider.ts"
 import * as Slots from "./Slots.ts"
@@ -24,7 +25,7 @@ const silent = 4
 /** Maximum cached tensors on a slot, one set for each number of rows. */
 const maxCached = 256
 
-const { session: options, inputs, outputs, layout, memory, port }: SessionStart = workerData
+const { session: options, inputs, outputs, layout, dynamic, memory, port }: SessionStart = workerData
 
 /** A session with the first provider that works, and with those listed after it for what it cannot run. */
 const load = async (): Promise<{ session: InferenceSession; provider: string; refused: ReadonlyArray<string> }> => {
@@ -117,6 +118,12 @@ const slotTensors = (slots: Slots.Layout, sequence: number, kind: number) => {
   return tensors
 }
 
+/** The slots for any shapes; empty for other models. */
+const dynamicRuns =
+  dynamic === undefined
+    ? []
+    : Array.from({ length: Slots.slotCount }, (_, slot) => new DynamicRun.DynamicRun(dynamic, memory, slot))
+
 /**
  * Starts a run without the turn of the event loop that onnxruntime-node takes before each one. That turn lets other
  * work of the thread go first; this thread has none.
@@ -162,13 +169,32 @@ const runFresh = async (session: InferenceSession, feeds: Tensors): Promise<Batc
       { logSeverityLevel: silent },
     ),
   )
-  return {
-    _tag: "Outputs",
-    outputs: outputs.map(({ name }) => {
-      const tensor = results[name]
-      if (tensor === undefined) throw new Error(`the model returned no output '${name}'`)
-      return OrtTensor.toMessage(tensor)
-    }),
+  return outputsOf(results)
+}
+
+const outputsOf = (results: Tensors): BatchReply => ({
+  _tag: "Outputs",
+  outputs: outputs.map(({ name }) => {
+    const tensor = results[name]
+    if (tensor === undefined) throw new Error(`the model returned no output '${name}'`)
+    return OrtTensor.toMessage(tensor)
+  }),
+})
+
+/**
+ * Runs into the given memory. Undefined if an output does not have the shape of its memory: the runtime does not name
+ * it, and another run gets it in its own shape, which fails the batch.
+ */
+const runInto = async (
+  session: InferenceSession,
+  feeds: Tensors,
+  fetches: DynamicRun.Fetches,
+): Promise<Tensors | undefined> => {
+  try {
+    return await atOnce(() => session.run(feeds, fetches, { logSeverityLevel: silent }))
+  } catch (error) {
+    if (otherShape.test(text(error))) return undefined
+    throw error
   }
 }
 
@@ -191,16 +217,20 @@ const serve = async (session: InferenceSession) => {
     let outcomeLocation = Slots.IN_SLOT
     const startedAt = performance.now()
     try {
-      if (kind === Slots.GENERAL || layout === undefined) {
+      const dynamicRun = kind === Slots.DYNAMIC ? dynamicRuns[sequence & (Slots.slotCount - 1)] : undefined
+      if (dynamicRun !== undefined) {
+        const { feeds, fetches } = dynamicRun.tensors()
+        const results = await runInto(session, feeds, fetches)
+        if (results === undefined || !dynamicRun.take(fetches, results)) {
+          outcomeLocation = Slots.BY_MESSAGE
+          reply(results === undefined ? await runFresh(session, feeds) : outputsOf(results))
+        }
+      } else if (kind === Slots.GENERAL || layout === undefined) {
         outcomeLocation = Slots.BY_MESSAGE
         reply(await runGeneral(session))
       } else {
         const { feeds, fetches } = slotTensors(layout, sequence, kind)
-        try {
-          await atOnce(() => session.run(feeds, fetches, { logSeverityLevel: silent }))
-        } catch (error) {
-          if (!otherShape.test(text(error))) throw error
-          // The runtime does not name the output. Another run gets it in its own shape, which fails the batch.
+        if ((await runInto(session, feeds, fetches)) === undefined) {
           outcomeLocation = Slots.BY_MESSAGE
           reply(await runFresh(session, feeds))
         }
