@@ -22,6 +22,8 @@ const floats = (...values: ReadonlyArray<number>) => Tensor.make("FP32", [1, val
 const integers = (shape: ReadonlyArray<number>, ...values: ReadonlyArray<number>) =>
   Tensor.make("INT8", shape, Int8Array.from(values))
 
+const repeated = (length: number, element: number) => Array.from({ length }, () => element)
+
 test("the other thread finds shapes and bytes, at multiples of 64 bytes", () => {
   const { instance, worker } = slots()
   const [a, b] = [floats(1, 2, 3), integers([5, 1], 1, 2, 3, 4, 5)]
@@ -47,10 +49,10 @@ test("each batch replaces the one before it, also by less", () => {
   const { instance, worker } = slots()
   for (const length of [3, 200, 0, 1]) {
     const a = floats(...Array.from({ length }, (_, index) => index))
-    assert.isTrue(instance.writeInputs([a, integers([1, length], ...new Array<number>(length).fill(length))]))
+    assert.isTrue(instance.writeInputs([a, integers([1, length], ...repeated(length, length))]))
     assert.deepEqual(worker.shape(0), [1, length])
     assert.deepEqual([...worker.bytes(0)], [...a.bytes])
-    assert.deepEqual([...worker.bytes(1)], new Array(length).fill(length))
+    assert.deepEqual([...worker.bytes(1)], repeated(length, length))
   }
 })
 
@@ -67,9 +69,9 @@ test("a copied output does not change with the slot", () => {
 test("tensors fit up to the last byte", () => {
   // 192 bytes are the header of three tensors; A takes 64.
   const { instance } = slots(192 + 64 + 8)
-  assert.isTrue(instance.writeInputs([floats(1), integers([8], ...new Array<number>(8).fill(1))]))
-  assert.isFalse(instance.writeInputs([floats(1), integers([9], ...new Array<number>(9).fill(1))]))
-  assert.isTrue(instance.writeInputs([floats(1), integers([8], ...new Array<number>(8).fill(1))]))
+  assert.isTrue(instance.writeInputs([floats(1), integers([8], ...repeated(8, 1))]))
+  assert.isFalse(instance.writeInputs([floats(1), integers([9], ...repeated(9, 1))]))
+  assert.isTrue(instance.writeInputs([floats(1), integers([8], ...repeated(8, 1))]))
   assert.isTrue(instance.reserve(2, [0], 0))
   assert.isFalse(instance.reserve(2, [1], 8))
 })

@@ -137,10 +137,7 @@ export class DynamicSlot {
 
   shape(position: number): Array<number> {
     const word = wordOf(position)
-    const rank = this.#words[word + RANK] ?? 0
-    const shape = new Array<number>(rank)
-    for (let axis = 0; axis < rank; axis++) shape[axis] = this.#words[word + DIMS + axis] ?? 0
-    return shape
+    return Array.from(this.#words.subarray(word + DIMS, word + DIMS + (this.#words[word + RANK] ?? 0)))
   }
 
   /** A view of the tensor's bytes in the slot. */
