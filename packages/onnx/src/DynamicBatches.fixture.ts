@@ -1,4 +1,4 @@
-/** An instance whose slots a test watches: whether batches and outputs were in slots or messages. No test is in here. */
+/** Instances of which tests see whether batches and outputs were in slots or in messages. No test is in here. */
 import * as Batch from "@nereid/core/internal/batch/Batch"
 import type { InferenceError } from "@nereid/core/Errors"
 import type { Definition } from "@nereid/core/internal/model/Definition"

@@ -1,7 +1,7 @@
 /**
- * Worker's side of a DynamicSlot: the tensors of ONNX Runtime in the slot, before and after a run. The runtime reads the
- * inputs there. It also writes the outputs there whose shapes are known before the run; others are copied afterwards.
- * Effect-free, as the worker.
+ * Worker's side of a DynamicSlot: the tensors of ONNX Runtime in the slot, before and after a run. The runtime reads
+ * the inputs there. It also writes the outputs there whose shapes are known before the run; others are copied
+ * afterwards. Effect-free, as the worker.
  */
 import type { FixedDataType } from "@nereid/core/internal/tensor/DataType"
 import type { Tensor } from "onnxruntime-node"
