@@ -51,7 +51,7 @@ class Iteration<A, E, R, Failed> {
     this.#onError = onError
   }
 
-  readonly #values = Effect.callback<Pending<E, R>, Failed>((resume) => this.#pull(resume))
+  readonly #values = Effect.callback<Pending<E, R>, Failed>((resume) => void this.#pull(resume))
 
   readonly run: Effect.Effect<void, E | Failed, R> = Effect.flatMap(this.#values, (pending) =>
     pending === undefined ? Effect.void : Effect.flatMap(pending, () => this.run),
@@ -66,14 +66,19 @@ class Iteration<A, E, R, Failed> {
     return this.#isPulling ? Effect.sync(() => void ended().catch(() => {})) : Effect.promise(ended)
   }
 
-  #pull(resume: (effect: Effect.Effect<Pending<E, R>, Failed>) => void): void {
-    const failed = (error: unknown) => {
-      this.#isPulling = false
-      if (this.#isOver) return
-      this.#isOver = true
-      resume(Effect.fail(this.#onError(error)))
-    }
-    const received = (result: IteratorResult<A>) => {
+  /** Uses values until one is not complete. An await, and not `then`: it makes no promise of its own. */
+  async #pull(resume: (effect: Effect.Effect<Pending<E, R>, Failed>) => void): Promise<void> {
+    while (true) {
+      let result: IteratorResult<A>
+      this.#isPulling = true
+      try {
+        result = await this.#iterator.next()
+      } catch (error) {
+        this.#isPulling = false
+        if (this.#isOver) return
+        this.#isOver = true
+        return resume(Effect.fail(this.#onError(error)))
+      }
       this.#isPulling = false
       if (this.#isOver) return
       if (result.done === true) {
@@ -82,20 +87,11 @@ class Iteration<A, E, R, Failed> {
       }
       try {
         const used = this.#use(result.value)
-        if (Exit.isExit(used) && Exit.isSuccess(used)) pull()
-        else resume(Effect.succeed(used))
+        if (used === Exit.void || (Exit.isExit(used) && Exit.isSuccess(used))) continue
+        return resume(Effect.succeed(used))
       } catch (defect) {
-        resume(Effect.die(defect))
+        return resume(Effect.die(defect))
       }
     }
-    const pull = () => {
-      this.#isPulling = true
-      try {
-        this.#iterator.next().then(received, failed)
-      } catch (error) {
-        failed(error)
-      }
-    }
-    pull()
   }
 }

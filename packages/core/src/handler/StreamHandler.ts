@@ -193,7 +193,7 @@ export const streamed = <
   const emit = (request: Request, response: A, parameters: Parameters): Effect.Effect<void, InferenceError> => {
     const encoded = form.encode(response)
     if (Result.isFailure(encoded)) return Effect.fail(Handler.wrongOutput(name, encoded.failure))
-    return request.emit?.({ outputs: Handler.present(encoded.success), parameters }) ?? Effect.void
+    return request.emit?.({ outputs: encoded.success, parameters }) ?? Effect.void
   }
 
   const respond = (

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import * as SampleCodec from "./SampleCodec.ts"
 import type { TensorSpec } from "../tensor/TensorSpec.ts"
+import { TextTensor } from "../tensor/TextTensor.ts"
 import { reshape, TypedTensor } from "../tensor/TypedTensor.ts"
 
 /**
@@ -61,4 +62,7 @@ export const severalRows = (rows: number | undefined): string =>
   `a sample has 1 row, got ${rows}; streamBatch takes any number`
 
 /** The only row of a batch of one. */
-export const withoutBatch = (tensor: TypedTensor): TypedTensor => reshape(tensor, tensor.shape.slice(1))
+export const withoutBatch = (tensor: TypedTensor): TypedTensor => {
+  const shape = tensor.shape.slice(1)
+  return tensor instanceof TextTensor ? new TextTensor(shape, tensor.text) : reshape(tensor, shape)
+}

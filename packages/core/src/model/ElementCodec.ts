@@ -6,11 +6,13 @@
 import { Schema } from "effect"
 import { byteWidth, type FixedDataType, view } from "../tensor/DataType.ts"
 import * as SmallMemory from "../tensor/SmallMemory.ts"
-import { elementLength, encodeElements, TypedTensor } from "../tensor/TypedTensor.ts"
-import { decoder, encoder, type Field } from "./Field.ts"
+import { TextTensor } from "../tensor/TextTensor.ts"
+import { elementLength, TypedTensor } from "../tensor/TypedTensor.ts"
+import { decoder, type Field } from "./Field.ts"
 
 export interface ElementCodec {
-  readonly encode: (value: unknown) => TypedTensor | undefined
+  /** With `batched`, the tensor has a leading batch dimension of 1. */
+  readonly encode: (value: unknown, batched: boolean) => TypedTensor | undefined
   readonly decode: (tensor: TypedTensor) => string | number | bigint | boolean | undefined
 }
 
@@ -34,25 +36,27 @@ export const make = (field: Field): ElementCodec | undefined => {
 
 /** Leaves values that the checks refuse to the Schema, which says why. */
 const checked = (codec: ElementCodec, accepts: (value: unknown) => boolean): ElementCodec => ({
-  encode: (value) => (accepts(value) ? codec.encode(value) : undefined),
+  encode: (value, batched) => (accepts(value) ? codec.encode(value, batched) : undefined),
   decode: (tensor) => {
     const value = codec.decode(tensor)
     return value !== undefined && accepts(value) ? value : undefined
   },
 })
 
-/** The shape of all tensors here. */
-const shape = [1] as const
+/** The shape of all tensors here, and that of a batch of one of them. */
+const one = [1] as const
+const batchOfOne = [1, 1] as const
+
+const shapeOf = (batched: boolean) => (batched ? batchOfOne : one)
 
 const isOne = ({ shape }: TypedTensor): boolean => shape.length === 1 && shape[0] === 1
 
-/** Characters up to which a loop is faster than a TextEncoder. */
-const shortText = 32
-
 /** BYTES [1] as a text. */
 const text: ElementCodec = {
-  encode: (value) => (typeof value === "string" ? (shortAscii(value) ?? longText(value)) : undefined),
+  encode: (value, batched) =>
+    typeof value === "string" && value.isWellFormed() ? new TextTensor(shapeOf(batched), value) : undefined,
   decode: (tensor) => {
+    if (tensor instanceof TextTensor) return isOne(tensor) ? tensor.text : undefined
     const { datatype, bytes } = tensor
     if (datatype !== "BYTES" || !isOne(tensor) || elementLength(bytes, 0) !== bytes.length - 4) return undefined
     try {
@@ -63,21 +67,6 @@ const text: ElementCodec = {
   },
 }
 
-const shortAscii = (value: string): TypedTensor | undefined => {
-  if (value.length > shortText) return undefined
-  const bytes = SmallMemory.allocate(4 + value.length)
-  bytes[0] = value.length
-  for (let index = 0; index < value.length; index++) {
-    const code = value.charCodeAt(index)
-    if (code >= 0x80) return undefined
-    bytes[4 + index] = code
-  }
-  return new TypedTensor("BYTES", shape, bytes)
-}
-
-const longText = (value: string): TypedTensor | undefined =>
-  value.isWellFormed() ? new TypedTensor("BYTES", shape, encodeElements([encoder.encode(value)])) : undefined
-
 /** One number of this datatype, or a boolean; undefined for FP16, for which not every Node has typed arrays. */
 const scalar = (datatype: FixedDataType): ElementCodec | undefined => {
   if (datatype === "FP16") return undefined
@@ -86,14 +75,14 @@ const scalar = (datatype: FixedDataType): ElementCodec | undefined => {
   const type = isBoolean ? "boolean" : datatype.endsWith("INT64") ? "bigint" : "number"
   const isExact = !isBoolean && !datatype.startsWith("FP")
   return {
-    encode: (value) => {
+    encode: (value, batched) => {
       if (typeof value !== type) return undefined
       const bytes = SmallMemory.allocate(width)
       const data = view(datatype, bytes.buffer, bytes.byteOffset, 1)
       Reflect.set(data, 0, isBoolean ? Number(value) : value)
       // Not exact: out of range, or with a fraction.
       if (isExact && data[0] !== value) return undefined
-      return new TypedTensor(datatype, shape, bytes)
+      return new TypedTensor(datatype, shapeOf(batched), bytes)
     },
     decode: (tensor) => {
       const { bytes } = tensor
@@ -109,9 +98,9 @@ const scalar = (datatype: FixedDataType): ElementCodec | undefined => {
 const label = (names: ReadonlyArray<string>): ElementCodec => {
   const indexes = scalar("INT32")
   return {
-    encode: (value) => {
+    encode: (value, batched) => {
       const index = typeof value === "string" ? names.indexOf(value) : -1
-      return index < 0 ? undefined : indexes?.encode(index)
+      return index < 0 ? undefined : indexes?.encode(index, batched)
     },
     decode: (tensor) => {
       const index = indexes?.decode(tensor)

@@ -34,16 +34,14 @@ export const make = (fields: Fields, specs: ReadonlyArray<TensorSpec>): SampleCo
         const strange = namesProblem(specs, sample)
         if (strange !== undefined) return Result.fail(strange)
       }
-      const tensors: Array<TypedTensor | undefined> = []
+      // Of this length from the start: an array that grows reserves room for 16 more.
+      const tensors: Array<TypedTensor | undefined> = columns.map(() => undefined)
+      let index = 0
       for (const { spec, encode } of columns) {
         const value = valueOf(sample, spec.name)
-        if (value === undefined) {
-          tensors.push(undefined)
-          continue
-        }
-        const tensor = encode(value)
+        const tensor = value === undefined ? undefined : encode(value, batched)
         if (typeof tensor === "string") return Result.fail({ field: spec.name, message: tensor })
-        tensors.push(batched ? reshape(tensor, [1, ...tensor.shape]) : tensor)
+        tensors[index++] = tensor
       }
       return Result.succeed(tensors)
     },
@@ -64,15 +62,16 @@ export const make = (fields: Fields, specs: ReadonlyArray<TensorSpec>): SampleCo
 interface Column {
   readonly spec: TensorSpec
   /** Returns the tensor, or a description of the problem. */
-  readonly encode: (value: unknown) => TypedTensor | string
+  readonly encode: (value: unknown, batched: boolean) => TypedTensor | string
   readonly decode: (tensor: TypedTensor) => Result.Result<unknown, string>
 }
 
 const column = (spec: TensorSpec, field: Field | undefined): Column => {
   if (field === undefined) throw new TypeError(`No field for ${spec.name}. This is a bug.`)
-  const check = (value: unknown): TypedTensor | string => {
+  const check = (value: unknown, batched: boolean): TypedTensor | string => {
     const wrong = mismatch(spec, value, 0)
-    return wrong === undefined && value instanceof TypedTensor ? value : (wrong ?? "expected a tensor")
+    if (wrong !== undefined || !(value instanceof TypedTensor)) return wrong ?? "expected a tensor"
+    return batched ? reshape(value, [1, ...value.shape]) : value
   }
   if (isPlain(field)) return { spec, encode: check, decode: Result.succeed }
   const codec: Schema.Codec<unknown, unknown> = field as Field & Schema.Codec<unknown, unknown>
@@ -81,11 +80,11 @@ const column = (spec: TensorSpec, field: Field | undefined): Column => {
   const element = ElementCodec.make(field)
   return {
     spec,
-    encode: (value) => {
-      const tensor = element?.encode(value)
+    encode: (value, batched) => {
+      const tensor = element?.encode(value, batched)
       if (tensor !== undefined) return tensor
       const exit = encodeExit(value)
-      return Exit.isSuccess(exit) ? check(exit.value) : messageOf(exit.cause)
+      return Exit.isSuccess(exit) ? check(exit.value, batched) : messageOf(exit.cause)
     },
     decode: (tensor) => {
       const value = element?.decode(tensor)
@@ -105,9 +104,10 @@ export const valueOf = (values: unknown, name: string): unknown => {
 /** Whether the values are of all these names and no other. False also for optional names, and other unusual forms. */
 const hasJust = (specs: ReadonlyArray<TensorSpec>, values: unknown): boolean => {
   if (typeof values !== "object" || values === null) return false
-  const names = Object.keys(values)
-  if (names.length !== specs.length) return false
-  for (let index = 0; index < names.length; index++) if (names[index] !== specs[index]?.name) return false
+  let count = 0
+  // Without a list of the keys. Inherited names are unusual, too.
+  for (const name in values) if (name !== specs[count++]?.name) return false
+  if (count !== specs.length) return false
   for (const { name } of specs) if (valueOf(values, name) === undefined) return false
   return true
 }

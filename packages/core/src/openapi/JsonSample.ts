@@ -11,6 +11,7 @@ import type { Parameter } from "../request/Request.ts"
 import type { WireRequest, WireResponse, WireTensor } from "../wire/WireRequest.ts"
 import { isDataType } from "../tensor/DataType.ts"
 import type { TensorSpec } from "../tensor/TensorSpec.ts"
+import { TextTensor } from "../tensor/TextTensor.ts"
 import { TypedTensor } from "../tensor/TypedTensor.ts"
 import { DistinctKeys } from "../codec/json/DistinctKeys.ts"
 import { JsonReader } from "../codec/json/JsonReader.ts"
@@ -30,7 +31,7 @@ export interface JsonSample {
   /** Decodes a sample to a request. */
   readonly decode: (body: Uint8Array) => Result.Result<WireRequest, InferenceError>
   /** A response as JSON text. */
-  readonly encode: (response: WireResponse) => Result.Result<Uint8Array, InferenceError>
+  readonly encode: (response: WireResponse) => Result.Result<string, InferenceError>
 }
 
 /** @throws TypeError if an input or output has no JSON form */
@@ -82,14 +83,17 @@ export const make = (definition: AnyDefinition): JsonSample => {
       const wire = response.outputs.find((output) => output.name === spec.name)
       if (wire === undefined || !isDataType(wire.datatype)) continue
       const shape = isBatched ? wire.shape.slice(1) : wire.shape
-      const json = encode(new TypedTensor(wire.datatype, shape, wire.bytes))
+      const { text } = wire
+      const json = encode(
+        text === undefined ? new TypedTensor(wire.datatype, shape, wire.bytes) : new TextTensor(shape, text),
+      )
       if (Result.isFailure(json)) {
         const message = `output '${spec.name}' of model '${name}': ${json.failure}`
         return Result.fail(new ExecutionFailed({ message }))
       }
       sample[spec.name] = json.success
     }
-    return Result.succeed(new TextEncoder().encode(JSON.stringify(sample)))
+    return Result.succeed(JSON.stringify(sample))
   }
 
   return { definition, inputs, outputs, decode, encode }

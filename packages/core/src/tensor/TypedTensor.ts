@@ -1,7 +1,7 @@
 /**
  * A tensor value: datatype, shape and bytes in row-major order, little endian, as on the wire. Slices along axis 0 are
  * views. Bytes are copied only if a typed array requires another alignment. The declaration of a tensor is in Field.ts,
- * its place in a signature in TensorSpec.ts.
+ * its place in a signature in TensorSpec.ts. TextTensor.ts has a tensor without bytes until they are read.
  */
 import * as DataType from "./DataType.ts"
 import * as SharedBytes from "./SharedBytes.ts"
@@ -15,7 +15,7 @@ export class TypedTensor<D extends DataType.DataType = DataType.DataType, S exte
   readonly datatype: D
   readonly shape: S
   /** BYTES: every element is preceded by its length as 4 bytes, little endian, as in the binary tensor extension. */
-  readonly bytes: Uint8Array
+  declare readonly bytes: Uint8Array
   #data: DataType.ElementArrays[D] | undefined
 
   constructor(datatype: D, shape: S, bytes: Uint8Array) {

@@ -16,8 +16,10 @@ import * as SharedBytes from "../tensor/SharedBytes.ts"
 import * as SharedTensor from "../tensor/SharedTensor.ts"
 import { matches, type TensorSpec, wireDims } from "../tensor/TensorSpec.ts"
 import { symbolMismatch } from "../tensor/SymbolMismatch.ts"
+import { TextTensor } from "../tensor/TextTensor.ts"
 import { elementCount, TypedTensor } from "../tensor/TypedTensor.ts"
 import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
+import { WireText } from "./WireText.ts"
 
 export interface Validated {
   readonly request: Request
@@ -126,13 +128,25 @@ export const validate = (
 
 /** The response for a codec to write, of a request that is not classified. */
 export const wireResponse = (model: ModelInterface, validated: Validated, response: Response): WireResponse => {
-  const outputs: Array<WireTensor> = []
-  for (const { position } of validated.outputs) {
-    const spec = model.signature.outputs[position]
-    const tensor = response.outputs[position]
-    if (spec !== undefined && tensor !== undefined) outputs.push(wireTensor(spec, tensor))
+  const { outputs } = validated
+  const [first] = outputs
+  // A list of this length: one that grows reserves room for 16 more.
+  const only = outputs.length === 1 && first !== undefined ? output(model, response, first) : undefined
+  const tensors = only === undefined ? [] : [only]
+  if (only === undefined) {
+    for (const one of outputs) {
+      const tensor = output(model, response, one)
+      if (tensor !== undefined) tensors.push(tensor)
+    }
   }
-  return responseOf(model, validated, response, outputs)
+  return responseOf(model, validated, response, tensors)
+}
+
+/** A requested output; undefined if the model has left it out. */
+const output = (model: ModelInterface, response: Response, { position }: ValidatedOutput): WireTensor | undefined => {
+  const spec = model.signature.outputs[position]
+  const tensor = response.outputs[position]
+  return spec !== undefined && tensor !== undefined ? wireTensor(spec, tensor) : undefined
 }
 
 /** The same for a classified request. Fails if an output has no classes. */
@@ -158,6 +172,7 @@ export function* classifiedResponse(
 }
 
 const wireTensor = ({ name }: TensorSpec, tensor: TypedTensor): WireTensor => {
+  if (tensor instanceof TextTensor) return new WireText(name, tensor)
   const { datatype, shape } = tensor
   const shared = SharedBytes.of(tensor)
   return shared === undefined

@@ -15,6 +15,8 @@ export interface WireTensor {
    * Elements in row-major order, little endian; BYTES with length prefixes. A view on the received body if possible.
    */
   readonly bytes: Uint8Array
+  /** The only element of a BYTES tensor, if it is there as a text; `bytes` are made when they are read then. */
+  readonly text?: string | undefined
   /** Shared memory that holds the elements, `bytes` being empty; absent for a tensor in the message. */
   readonly region?: RegionReference
   /** The elements, `bytes` being empty, for a model that maps shared memory; absent for a tensor in this process. */

@@ -108,10 +108,9 @@ export const make = (
     }
     const request =
       loan?.targets === undefined ? validated.success.request : { ...validated.success.request, targets: loan.targets }
-    const written = (response: Response) => {
-      const wireResult = wireResponse(model.description, validated.success, response)
-      return loan === undefined ? Result.succeed(wireResult) : loan.write(wireResult)
-    }
+    const wireOf = (response: Response) => wireResponse(model.description, validated.success, response)
+    const written = (response: Response) =>
+      loan === undefined ? Result.succeed(wireOf(response)) : loan.write(wireOf(response))
     const classified: ClassifiedWriter | undefined = validated.success.isClassified
       ? (response, done) =>
           SlicedWork.run(
@@ -125,7 +124,7 @@ export const make = (
         ? request
         : {
             ...request,
-            emit: writingEmit(written, classified, receiver),
+            emit: writingEmit(loan === undefined ? wireOf : undefined, written, classified, receiver),
             takesErrors: receiver.emitError !== undefined,
             hold: (bytes: number) => (bytes > 0 ? memory.add(bytes) : memory.give(-bytes)),
           }
@@ -169,7 +168,9 @@ const noLoan = Result.succeed(undefined)
 /** Writes a response with classes. Calls `done` once, in this turn or a later one, never after the returned cancel. */
 type ClassifiedWriter = (response: Response, done: InferenceReply) => Cancel
 
+/** `wireOf` is `written` for a request whose responses cannot fail there. */
 const writingEmit = (
+  wireOf: ((response: Response) => WireResponse) | undefined,
   written: (response: Response) => Result.Result<WireResponse, InferenceError>,
   classified: ClassifiedWriter | undefined,
   { emit, emitError }: Pick<InferenceReceiver, "emit" | "emitError">,
@@ -186,6 +187,7 @@ const writingEmit = (
   }
   return (response, isLast) => {
     if (response.error !== undefined) return failed(response.error)
+    if (wireOf !== undefined) return emit(wireOf(response), isLast)
     const wire = written(response)
     return Result.isFailure(wire) ? Effect.fail(wire.failure) : emit(wire.success, isLast)
   }

@@ -13,6 +13,7 @@ import { headersOf } from "@nereid/core/internal/wire/ErrorHeaders"
 import { statusOf } from "@nereid/core/internal/wire/ErrorStatus"
 import { type InferenceError, InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import { decodeGenerate } from "@nereid/core/internal/codec/generate/GenerateDecoder"
+import { GeneratedTexts } from "@nereid/core/internal/codec/generate/GeneratedTexts"
 import { encodeGenerated } from "@nereid/core/internal/codec/generate/GenerateEncoder"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { ModelInterface } from "@nereid/core/internal/wire/ModelInterface"
@@ -21,7 +22,7 @@ import type { InferenceReceiver } from "../dispatch/InferenceDispatch.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import { isClosed, type IncomingRequest } from "../port/HttpExchange.ts"
 import * as HalfClosed from "../port/HalfClosed.ts"
-import { EventStream } from "./EventStream.ts"
+import { type Document, EventStream } from "./EventStream.ts"
 import * as HeldResponse from "./HeldResponse.ts"
 import { collect } from "./HttpBody.ts"
 import { addTiming, deadline, preparation, type HttpCall, type InferOptions, timing } from "./HttpCall.ts"
@@ -31,11 +32,20 @@ import { failureHeaders, sendChunks, sendError } from "../port/HttpReply.ts"
 /** The JSON form of a request and its responses. */
 export interface DocumentCodec {
   readonly decode: (body: Uint8Array, model: ModelInterface) => Result.Result<WireRequest, InferenceError>
-  readonly encode: (response: WireResponse) => Result.Result<Uint8Array, InferenceError>
+  readonly encode: (response: WireResponse) => Result.Result<string | Uint8Array, InferenceError>
+  /** The same for the responses of one stream, which have much in common. Default: `encode`. */
+  readonly makeEncoder?: () => (response: WireResponse) => Result.Result<Document, InferenceError>
 }
 
 /** Codec of the generate extension. */
-const flat: DocumentCodec = { decode: decodeGenerate, encode: encodeGenerated }
+const flat: DocumentCodec = {
+  decode: decodeGenerate,
+  encode: encodeGenerated,
+  makeEncoder: () => {
+    const texts = new GeneratedTexts()
+    return (response) => texts.encode(response)
+  },
+}
 
 /** Responds with the single response of the model; any other number of responses is an error. */
 export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions, codec = flat): void =>
@@ -53,9 +63,10 @@ export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions
       finish: () => {
         if (only === undefined) return refuse()
         const document = codec.encode(only)
-        if (Result.isFailure(document)) sendError(response, document.failure)
-        else if (HeldResponse.hold(call, document.success.length)) {
-          sendChunks(response, [document.success], { "content-type": "application/json" })
+        if (Result.isFailure(document)) return sendError(response, document.failure)
+        const bytes = typeof document.success === "string" ? Buffer.from(document.success) : document.success
+        if (HeldResponse.hold(call, bytes.length)) {
+          sendChunks(response, [bytes], { "content-type": "application/json" })
         }
       },
     }
@@ -66,10 +77,11 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
   handle(gateway, call, options, codec, (): ResponseWriter => {
     const { request, response } = call
     const events = new EventStream(response)
+    const encode = codec.makeEncoder?.() ?? codec.encode
     HalfClosed.probeWith(response, () => response.write(comment))
     const begin = (error: InferenceError) =>
       response.writeHead(statusOf(error).http, { ...eventStream, ...failureHeaders(error) })
-    const writeFailure = ({ message }: InferenceError) => events.write(Buffer.from(JSON.stringify({ error: message })))
+    const writeFailure = ({ message }: InferenceError) => events.write(JSON.stringify({ error: message }))
     const fail = (error: InferenceError, isSubmitted: boolean) => {
       if (!response.headersSent) {
         if (!isSubmitted) return sendError(response, error)
@@ -83,7 +95,7 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
     }
     return {
       write: (next) => {
-        const document = codec.encode(next)
+        const document = encode(next)
         if (Result.isFailure(document)) {
           fail(document.failure, true)
           return false
@@ -146,17 +158,21 @@ const handle = (
       return Effect.sync(stopWaiting)
     })
     /** Writes at once, and completes once the client can take more. */
-    const written = (write: () => boolean): Effect.Effect<void> => {
+    const written = <A>(write: (message: A) => boolean, message: A): Effect.Effect<void> => {
       let takesMore = false
-      guard(() => {
-        takesMore = response.writableEnded ? false : write()
-      })
+      try {
+        takesMore = response.writableEnded ? false : write(message)
+      } catch (defect) {
+        guard(() => {
+          throw defect
+        })
+      }
       return takesMore || isClosed(response) ? Exit.void : hasRoom
     }
-    const { writeError } = writer
+    const { write, writeError } = writer
     const receiver: InferenceReceiver = {
-      emit: (next) => written(() => writer.write(next)),
-      emitError: writeError && ((error) => written(() => writeError(error))),
+      emit: (next) => written(write, next),
+      emitError: writeError && ((error) => written(writeError, error)),
       end: (outcome) =>
         guard(() => {
           if (isClosed(response) || response.writableEnded) return

@@ -24,7 +24,7 @@ export interface OutgoingResponse {
   /** Adds trailers, for clients that read them; only for a body without a known length. */
   readonly addTrailers: (trailers: OutgoingHttpHeaders) => void
   /** False where the next one is to wait for `drain`. */
-  readonly write: (chunk: Uint8Array) => boolean
+  readonly write: { (chunk: Uint8Array): boolean; (chunk: string, encoding: "utf8"): boolean }
   readonly end: { (): unknown; (chunk: Uint8Array): unknown; (chunk: string, encoding: "latin1"): unknown }
   readonly destroy: () => unknown
   readonly cork: () => void
