@@ -26,10 +26,20 @@ const maxProbeMillis = 5_000
 /** Lets the server answer clients that have ended their side. Without it, Node would end the connection. */
 export const allow = (server: Server): void => void Object.assign(server, { httpAllowHalfOpen: true })
 
-const comments = new WeakMap<object, () => void>()
+/**
+ * Property of a response that has a probe. A WeakMap would keep all of a response, to which its probe refers, through
+ * every collection of the young generation: V8 takes the values of an old map for alive there.
+ */
+const comments = Symbol("comments")
+
+interface Probed {
+  [comments]?: () => void
+}
 
 /** Sets how to probe a response that has begun: by bytes in its body that its client ignores. */
-export const probeWith = (response: OutgoingResponse, write: () => void): void => void comments.set(response, write)
+export const probeWith = (response: OutgoingResponse & Probed, write: () => void): void => {
+  response[comments] = write
+}
 
 /** Watches a connection whose pending responses are `responses`, the oldest first. */
 export const watch = (socket: Socket, responses: ReadonlyArray<ServerResponse>): void => {
@@ -47,7 +57,7 @@ export const watch = (socket: Socket, responses: ReadonlyArray<ServerResponse>):
   socket.on("end", () => {
     const [first] = responses
     if (first === undefined) return
-    const isCut = first.headersSent && !first.writableEnded && !comments.has(first)
+    const isCut = first.headersSent && !first.writableEnded && !(comments in first)
     if (isCut) socket.destroySoon()
     else timer = setTimeout(probe, delay)
   })
@@ -57,8 +67,8 @@ export const watch = (socket: Socket, responses: ReadonlyArray<ServerResponse>):
 /** Whether a client that has ended its side cannot be probed for this response. */
 export const isSilent = (response: ServerResponse): boolean => probeOf(response) === undefined
 
-const probeOf = (response: ServerResponse): (() => void) | undefined => {
+const probeOf = (response: ServerResponse & Probed): (() => void) | undefined => {
   if (response.writableEnded) return undefined
-  if (response.headersSent) return comments.get(response)
+  if (response.headersSent) return response[comments]
   return response.req.httpVersionMinor === 0 ? undefined : () => response.writeProcessing()
 }
