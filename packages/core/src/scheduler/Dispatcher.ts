@@ -42,7 +42,11 @@ export class Dispatcher {
   readonly #alarm: Alarm
   /** When the alarm rings, in monotonic nanoseconds; undefined if it is not set. */
   #alarmAt: number | undefined
-  readonly #running = new Set<RunningBatch>()
+  /**
+   * In no order. An array, because a Set of batches that come and go replaces its table again and again: a former
+   * table keeps its batches, with all of their requests, until a full collection.
+   */
+  readonly #running: Array<RunningBatch> = []
   readonly #ended = Latch.makeUnsafe(true)
   readonly #limit = new TurnLimit()
   #isAwake = false
@@ -76,9 +80,10 @@ export class Dispatcher {
   get stop(): Effect.Effect<void> {
     return Effect.suspend(() => {
       for (const { instance } of this.#options.pool.staged) instance.permit?.withdraw()
-      for (const batch of this.#running) batch.interrupt()
-      const limit = Math.max(0, ...Array.from(this.#running, ({ interruptTimeout }) => interruptTimeout))
-      if (this.#running.size === 0 || limit === Infinity) return this.#ended.await
+      // A copy: one that ends at once is removed.
+      for (const batch of [...this.#running]) batch.interrupt()
+      const limit = Math.max(0, ...this.#running.map(({ interruptTimeout }) => interruptTimeout))
+      if (this.#running.length === 0 || limit === Infinity) return this.#ended.await
       if (limit === 0) return this.#abandon
       // As a race of separate fibers: a stop is a finalizer, in which a wait cannot be interrupted.
       const hasTimedOut = Effect.raceFirst(Effect.as(this.#ended.await, false), Effect.as(Effect.sleep(limit), true))
@@ -176,18 +181,26 @@ export class Dispatcher {
     const batch = new RunningBatch(batches, load.instance, requests)
     batches.admission.taken(rowsOf(requests), queue.size > 0)
     pool.begin(load, now)
-    this.#running.add(batch)
+    batch.place = this.#running.length
+    this.#running.push(batch)
     this.#ended.closeUnsafe()
     let isStarting = true
     batch.start((endedAt) => {
       pool.end(load, endedAt)
       load.instance.permit?.release(pool.takesMore(load) && queue.isReady(endedAt, load.instance))
-      this.#running.delete(batch)
-      if (this.#running.size === 0) this.#ended.openUnsafe()
+      this.#remove(batch)
+      if (this.#running.length === 0) this.#ended.openUnsafe()
       const goesOn = isStarting && !pool.isLimited && this.#limit.allows(endedAt)
       if (queue.size > 0 && !goesOn) this.wake()
     })
     isStarting = false
+  }
+
+  #remove(batch: RunningBatch): void {
+    const last = this.#running.pop()
+    if (last === undefined || last === batch) return
+    this.#running[batch.place] = last
+    last.place = batch.place
   }
 }
 

@@ -41,6 +41,8 @@ export interface RunningBatchOptions {
 }
 
 export class RunningBatch {
+  /** Index among the batches of the dispatcher. */
+  place = 0
   readonly #options: RunningBatchOptions
   readonly #instance: Instance
   readonly #requests: ReadonlyArray<QueuedRequest>
