@@ -130,14 +130,13 @@ export const validate = (
 export const wireResponse = (model: ModelInterface, validated: Validated, response: Response): WireResponse => {
   const { outputs } = validated
   const [first] = outputs
-  // A list of this length: one that grows reserves room for 16 more.
   const only = outputs.length === 1 && first !== undefined ? output(model, response, first) : undefined
-  const tensors = only === undefined ? [] : [only]
-  if (only === undefined) {
-    for (const one of outputs) {
-      const tensor = output(model, response, one)
-      if (tensor !== undefined) tensors.push(tensor)
-    }
+  // Of this length from the start: a list that grows reserves room for 16 more.
+  if (only !== undefined) return responseOf(model, validated, response, [only])
+  const tensors: Array<WireTensor> = []
+  for (const one of outputs) {
+    const tensor = output(model, response, one)
+    if (tensor !== undefined) tensors.push(tensor)
   }
   return responseOf(model, validated, response, tensors)
 }

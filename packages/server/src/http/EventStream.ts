@@ -30,9 +30,9 @@ export class EventStream {
 
   /** Adds an event. Returns whether the client can take another one now; otherwise the response emits `drain`. */
   write(document: Document): boolean {
-    if (typeof document === "string") this.#add(document)
-    else if ("template" in document) this.#addText(document)
-    else if (document.length < maxWaiting) this.#add(utf8(document))
+    if (typeof document === "string") this.#add(plain, document)
+    else if ("template" in document) this.#add(document.template, document.text)
+    else if (document.length < maxWaiting) this.#add(plain, utf8(document))
     else this.#writeLarge(document)
     if (this.#size >= maxWaiting) this.#flush()
     else if (!this.#isFlushing) this.#flushLater()
@@ -41,23 +41,18 @@ export class EventStream {
 
   /** Ends the response, after the events so far. */
   end(): void {
-    this.#flush()
-    this.#response.end()
+    const events = this.#take()
+    if (events === "") this.#response.end()
+    else this.#response.end(events, "utf8")
   }
 
-  #addText({ template, text }: TemplateText): void {
+  #add(template: Template, text: string): void {
     if (template !== this.#template) {
       this.#join()
       this.#template = template
     }
     this.#texts.push(text)
     this.#size += start.length + template.before.length + text.length + template.after.length + end.length
-  }
-
-  #add(document: string): void {
-    this.#join()
-    this.#events += `${start}${document}${end}`
-    this.#size += start.length + document.length + end.length
   }
 
   /** A document that is written as it is, between its neighbours. */
@@ -90,14 +85,22 @@ export class EventStream {
   }
 
   #flush(): void {
+    const events = this.#take()
+    if (events !== "" && !isClosed(this.#response)) this.#hasRoom = this.#response.write(events, "utf8")
+  }
+
+  /** The events that wait, which wait no longer. */
+  #take(): string {
     this.#join()
     const events = this.#events
-    if (events === "") return
     this.#events = ""
     this.#size = 0
-    if (!isClosed(this.#response)) this.#hasRoom = this.#response.write(events, "utf8")
+    return events
   }
 }
+
+/** Documents that have nothing in common. */
+const plain: Template = { before: "", after: "" }
 
 const start = "data: "
 const end = "\n\n"

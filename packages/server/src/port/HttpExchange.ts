@@ -25,7 +25,7 @@ export interface OutgoingResponse {
   readonly addTrailers: (trailers: OutgoingHttpHeaders) => void
   /** False where the next one is to wait for `drain`. */
   readonly write: { (chunk: Uint8Array): boolean; (chunk: string, encoding: "utf8"): boolean }
-  readonly end: { (): unknown; (chunk: Uint8Array): unknown; (chunk: string, encoding: "latin1"): unknown }
+  readonly end: { (): unknown; (chunk: Uint8Array): unknown; (chunk: string, encoding: "latin1" | "utf8"): unknown }
   readonly destroy: () => unknown
   readonly cork: () => void
   readonly uncork: () => void
