@@ -7,12 +7,12 @@ import { Schema } from "effect"
 import { byteWidth, type FixedDataType, view } from "../tensor/DataType.ts"
 import * as SmallMemory from "../tensor/SmallMemory.ts"
 import { TextTensor } from "../tensor/TextTensor.ts"
-import { elementLength, TypedTensor } from "../tensor/TypedTensor.ts"
+import { elementLength, type Shape, TypedTensor } from "../tensor/TypedTensor.ts"
 import { decoder, type Field } from "./Field.ts"
 
 export interface ElementCodec {
-  /** With `batched`, the tensor has a leading batch dimension of 1. */
-  readonly encode: (value: unknown, batched: boolean) => TypedTensor | undefined
+  /** The shape must be that of one element. */
+  readonly encode: (value: unknown, shape: Shape) => TypedTensor | undefined
   readonly decode: (tensor: TypedTensor) => string | number | bigint | boolean | undefined
 }
 
@@ -36,29 +36,24 @@ export const make = (field: Field): ElementCodec | undefined => {
 
 /** Leaves values that the checks refuse to the Schema, which says why. */
 const checked = (codec: ElementCodec, accepts: (value: unknown) => boolean): ElementCodec => ({
-  encode: (value, batched) => (accepts(value) ? codec.encode(value, batched) : undefined),
+  encode: (value, shape) => (accepts(value) ? codec.encode(value, shape) : undefined),
   decode: (tensor) => {
     const value = codec.decode(tensor)
     return value !== undefined && accepts(value) ? value : undefined
   },
 })
 
-/** The shape of all tensors here, and that of a batch of one of them. */
-const one = [1] as const
-const batchOfOne = [1, 1] as const
-
-const shapeOf = (batched: boolean) => (batched ? batchOfOne : one)
-
 const isOne = ({ shape }: TypedTensor): boolean => shape.length === 1 && shape[0] === 1
 
 /** BYTES [1] as a text. */
 const text: ElementCodec = {
-  encode: (value, batched) =>
-    typeof value === "string" && value.isWellFormed() ? new TextTensor(shapeOf(batched), value) : undefined,
+  encode: (value, shape) =>
+    typeof value === "string" && value.isWellFormed() ? new TextTensor(shape, value) : undefined,
   decode: (tensor) => {
-    if (tensor instanceof TextTensor) return isOne(tensor) ? tensor.text : undefined
+    if (!isOne(tensor)) return undefined
+    if (tensor instanceof TextTensor) return tensor.text
     const { datatype, bytes } = tensor
-    if (datatype !== "BYTES" || !isOne(tensor) || elementLength(bytes, 0) !== bytes.length - 4) return undefined
+    if (datatype !== "BYTES" || elementLength(bytes, 0) !== bytes.length - 4) return undefined
     try {
       return decoder.decode(bytes.subarray(4))
     } catch {
@@ -75,14 +70,14 @@ const scalar = (datatype: FixedDataType): ElementCodec | undefined => {
   const type = isBoolean ? "boolean" : datatype.endsWith("INT64") ? "bigint" : "number"
   const isExact = !isBoolean && !datatype.startsWith("FP")
   return {
-    encode: (value, batched) => {
+    encode: (value, shape) => {
       if (typeof value !== type) return undefined
       const bytes = SmallMemory.allocate(width)
       const data = view(datatype, bytes.buffer, bytes.byteOffset, 1)
       Reflect.set(data, 0, isBoolean ? Number(value) : value)
       // Not exact: out of range, or with a fraction.
       if (isExact && data[0] !== value) return undefined
-      return new TypedTensor(datatype, shapeOf(batched), bytes)
+      return new TypedTensor(datatype, shape, bytes)
     },
     decode: (tensor) => {
       const { bytes } = tensor
@@ -98,9 +93,9 @@ const scalar = (datatype: FixedDataType): ElementCodec | undefined => {
 const label = (names: ReadonlyArray<string>): ElementCodec => {
   const indexes = scalar("INT32")
   return {
-    encode: (value, batched) => {
+    encode: (value, shape) => {
       const index = typeof value === "string" ? names.indexOf(value) : -1
-      return index < 0 ? undefined : indexes?.encode(index, batched)
+      return index < 0 ? undefined : indexes?.encode(index, shape)
     },
     decode: (tensor) => {
       const index = indexes?.decode(tensor)

@@ -141,7 +141,7 @@ export const of = <const N extends DataTypeName, const Dims extends ReadonlyArra
 // `ignoreBOM`: a leading U+FEFF is part of the text.
 /** Of texts; a leading U+FEFF is part of the text. */
 export const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-export const encoder = new TextEncoder()
+const encoder = new TextEncoder()
 
 /** BYTES [1] on the wire, a string in code. Bytes that are not UTF-8, and text that has no UTF-8, are refused. */
 export const utf8 = () => text(annotated("BYTES", [1], { form: "utf8" }))

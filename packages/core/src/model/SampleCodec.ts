@@ -81,7 +81,7 @@ const column = (spec: TensorSpec, field: Field | undefined): Column => {
   return {
     spec,
     encode: (value, batched) => {
-      const tensor = element?.encode(value, batched)
+      const tensor = element?.encode(value, batched ? batchOfOne : one)
       if (tensor !== undefined) return tensor
       const exit = encodeExit(value)
       return Exit.isSuccess(exit) ? check(exit.value, batched) : messageOf(exit.cause)
@@ -95,6 +95,10 @@ const column = (spec: TensorSpec, field: Field | undefined): Column => {
   }
 }
 
+/** Shapes of one element, alone and as a batch. */
+const one = [1]
+const batchOfOne = [1, 1]
+
 /** The value of a name. Names that all objects have, such as `constructor`, must be the object's own. */
 export const valueOf = (values: unknown, name: string): unknown => {
   const object: object = Object(values)
@@ -106,10 +110,10 @@ const hasJust = (specs: ReadonlyArray<TensorSpec>, values: unknown): boolean => 
   if (typeof values !== "object" || values === null) return false
   let count = 0
   // Without a list of the keys. Inherited names are unusual, too.
-  for (const name in values) if (name !== specs[count++]?.name) return false
-  if (count !== specs.length) return false
-  for (const { name } of specs) if (valueOf(values, name) === undefined) return false
-  return true
+  for (const name in values) {
+    if (name !== specs[count++]?.name || valueOf(values, name) === undefined) return false
+  }
+  return count === specs.length
 }
 
 /** The first undeclared or missing name; undefined if there is none. */

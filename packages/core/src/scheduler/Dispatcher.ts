@@ -81,7 +81,7 @@ export class Dispatcher {
     return Effect.suspend(() => {
       for (const { instance } of this.#options.pool.staged) instance.permit?.withdraw()
       // A copy: one that ends at once is removed.
-      for (const batch of [...this.#running]) batch.interrupt()
+      for (const batch of this.#running.slice()) batch.interrupt()
       const limit = Math.max(0, ...this.#running.map(({ interruptTimeout }) => interruptTimeout))
       if (this.#running.length === 0 || limit === Infinity) return this.#ended.await
       if (limit === 0) return this.#abandon

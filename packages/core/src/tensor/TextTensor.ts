@@ -11,12 +11,12 @@ const none = new Uint8Array()
 /** Characters up to which a loop is faster than a TextEncoder. */
 const shortText = 32
 
-export class TextTensor extends TypedTensor<"BYTES"> {
+export class TextTensor<S extends Shape = Shape> extends TypedTensor<"BYTES", S> {
   readonly text: string
   #bytes: Uint8Array | undefined
 
   /** The text must be well-formed, and the shape that of one element. */
-  constructor(shape: Shape, text: string) {
+  constructor(shape: S, text: string) {
     super("BYTES", shape, none)
     this.text = text
   }
@@ -27,7 +27,7 @@ export class TextTensor extends TypedTensor<"BYTES"> {
       get(this: TextTensor) {
         return (this.#bytes ??= shortAscii(this.text) ?? encodeElements([encoder.encode(this.text)]))
       },
-      set: () => {},
+      set() {},
     })
   }
 }

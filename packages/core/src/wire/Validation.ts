@@ -171,7 +171,7 @@ export function* classifiedResponse(
 }
 
 const wireTensor = ({ name }: TensorSpec, tensor: TypedTensor): WireTensor => {
-  if (tensor instanceof TextTensor) return new WireText(name, tensor)
+  if (tensor instanceof TextTensor) return new WireText(name, tensor.shape, tensor.text)
   const { datatype, shape } = tensor
   const shared = SharedBytes.of(tensor)
   return shared === undefined

@@ -1,29 +1,13 @@
-/** An output of one text for a codec to write: the tensor under its name. Its bytes are made when they are read. */
-import type { TextTensor } from "../tensor/TextTensor.ts"
+/** An output of one text for a codec to write: its tensor with a name. */
+import { TextTensor } from "../tensor/TextTensor.ts"
+import type { Shape } from "../tensor/TypedTensor.ts"
 import type { WireTensor } from "./WireRequest.ts"
 
-export class WireText implements WireTensor {
+export class WireText extends TextTensor implements WireTensor {
   readonly name: string
-  readonly #tensor: TextTensor
 
-  constructor(name: string, tensor: TextTensor) {
+  constructor(name: string, shape: Shape, text: string) {
+    super(shape, text)
     this.name = name
-    this.#tensor = tensor
-  }
-
-  get datatype(): string {
-    return this.#tensor.datatype
-  }
-
-  get shape(): ReadonlyArray<number> {
-    return this.#tensor.shape
-  }
-
-  get bytes(): Uint8Array {
-    return this.#tensor.bytes
-  }
-
-  get text(): string {
-    return this.#tensor.text
   }
 }

@@ -5,7 +5,7 @@
 import type { Template, TemplateText } from "@nereid/core/internal/codec/generate/GeneratedTexts"
 import { isClosed, type OutgoingResponse } from "../port/HttpExchange.ts"
 
-/** What an event says: text, the text of a template, or UTF-8. */
+/** The data of an event: text, the text of a template, or UTF-8. */
 export type Document = string | TemplateText | Uint8Array
 
 /** Characters of events that wait for the end of the turn; more are written at once. */

@@ -3,13 +3,12 @@ import { expect, it } from "vitest"
 import { Result } from "effect"
 import { noParameters } from "../../request/Request.ts"
 import { encodeElements } from "../../tensor/TypedTensor.ts"
-import { TextTensor } from "../../tensor/TextTensor.ts"
 import type { WireResponse, WireTensor } from "../../wire/WireRequest.ts"
 import { WireText } from "../../wire/WireText.ts"
 import { encodeGenerated } from "./GenerateEncoder.ts"
 import { GeneratedTexts } from "./GeneratedTexts.ts"
 
-const text = (text: string, name = "TOKEN"): WireTensor => new WireText(name, new TextTensor([1, 1], text))
+const text = (text: string, name = "TOKEN"): WireTensor => new WireText(name, [1, 1], text)
 
 const response = (outputs: ReadonlyArray<WireTensor>, more: Partial<WireResponse> = {}): WireResponse => ({
   modelName: "m",

@@ -1,6 +1,6 @@
 /**
- * Encodes the responses of one stream of the generate extension. Those of a token generator differ in one text alone, so
- * the JSON around the text is written once. GenerateEncoder.ts encodes all other responses, and defines the format.
+ * Encodes the responses of one stream of the generate extension. Those of a token generator differ in one text alone,
+ * so the JSON around the text is written once. GenerateEncoder.ts encodes all other responses, and defines the format.
  */
 import { Result } from "effect"
 import type { InvalidRequest } from "../../error/InferenceError.ts"
