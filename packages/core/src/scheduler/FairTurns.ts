@@ -14,6 +14,12 @@ import type { Request } from "../request/Request.ts"
 export const isAhead = (one: QueuedRequest, other: QueuedRequest): boolean =>
   one.turn < other.turn || (one.turn === other.turn && one.queuedAt < other.queuedAt)
 
+/**
+ * A request takes the place of another one in a full queue if it waits for this part of the other's time at most. The
+ * other one was decoded and queued for nothing, so connections with about as many requests do not take turns at it.
+ */
+const displacingShare = 1 / 4
+
 export class FairTurns {
   /** The turn that was taken last. */
   #now = 0
@@ -45,9 +51,10 @@ export class FairTurns {
     for (const { turn } of requests) this.#now = Math.max(this.#now, turn)
   }
 
-  /** The turn that a request would have. */
-  turnOf(request: Request): number {
-    return Math.max(this.#now, this.#shareOf(request).last)
+  /** Whether a request would go so far ahead of a queued one that it may take its place. */
+  displaces(request: Request, { turn }: QueuedRequest): boolean {
+    const own = Math.max(this.#now, this.#shareOf(request).last)
+    return own - this.#now < displacingShare * (turn - this.#now)
   }
 
   /** At most so many rows go before those of a request, if others have as many queued as its own connection. */

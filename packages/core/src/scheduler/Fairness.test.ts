@@ -133,6 +133,21 @@ it.effect("a full queue refuses the last request of the connection with the most
   }),
 )
 
+it.effect("a full queue keeps its requests if another connection has about as many", () =>
+  Effect.gen(function* () {
+    const { send, sendMany, settle, order, runAll, statistics } = yield* sender({ maxQueueSize: 7 })
+    yield* sendMany("first", {}, 1)
+    yield* settle
+    yield* sendMany("a", heavy, 5)
+    yield* sendMany("b", light, 2)
+    const refused = yield* Effect.flip(Fiber.join(yield* send(1, { id: "more", connection: light })))
+    expect(refused).toMatchObject({ _tag: "QueueFull", message: expect.stringContaining("[request id: more]") })
+    expect(statistics.queueRefusals.full).toBe(1)
+    yield* runAll(0, 8)
+    expect(order()).toBe("first1 a1 b1 a2 b2 a3 a4 a5")
+  }),
+)
+
 it.effect("a request of a connection with few is admitted by its own prediction", () =>
   Effect.gen(function* () {
     const { send, sendMany, settle, complete, statistics } = yield* sender({ maxQueueSize: 1000 })

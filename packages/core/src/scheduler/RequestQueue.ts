@@ -81,7 +81,7 @@ export class RequestQueue implements Queue {
   displaceable(request: Request): QueuedRequest | undefined {
     let last: QueuedRequest | undefined
     for (const group of this.#groups.values()) if (last === undefined || group.last.turn > last.turn) last = group.last
-    return last !== undefined && this.#turns.turnOf(request) < last.turn ? last : undefined
+    return last !== undefined && this.#turns.displaces(request, last) ? last : undefined
   }
 
   retry(requests: ReadonlyArray<QueuedRequest>): void {
