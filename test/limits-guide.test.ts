@@ -264,6 +264,11 @@ const sources: ReadonlyArray<readonly [limit: string, file: string, value: RegEx
   ],
   ["finalizers of a worker", "worker/src/Worker.ts", /millis\("stopTimeout", "(.*)"\)/],
   ["batch in shared memory of an ONNX thread", "onnx/src/Slots.ts", /maxSlotBytes = (.*)/],
+  [
+    "batch with dynamic dims in that memory, inputs and outputs together",
+    "onnx/src/DynamicSlot.ts",
+    /maxSlotBytes = (.*)/,
+  ],
   ["instances of a model in `config.pbtxt`", "repository/src/config/InstanceGroupCheck.ts", /maxInstances = (.*)/],
   ["`.onnx` file, without weights in other files", "onnx/src/file/ModelSize.ts", /maxModelBytes = (.*)/],
   ["file with labels", "repository/src/directory/ModelDirectory.ts", /maxLabelBytes = (.*)/],

@@ -110,6 +110,36 @@ it.live("a failed run, and an output with other dims than declared, fail their b
   }),
 )
 
+class Twice extends Model.Service<Twice>()("twice", {
+  inputs: { X: Tensor.FP32("n") },
+  outputs: { Y: Tensor.FP32("n"), FIXED: Tensor.FP32(2) },
+  maxBatchSize: 4,
+}) {}
+
+it.live.each([
+  [[2, 2], 3],
+  [[2, 2], 400_000],
+  [[1, 1, 2], 3],
+  [[1, 1, 2], 400_000],
+] as const)(
+  "an output of the shape %j in place of [1,2] fails its batch of %d columns with the same text",
+  ([dims, n]) =>
+    Effect.gen(function* () {
+      const bytes = model({
+        inputs: [value("X", "FP32", ["rows", "n"])],
+        outputs: [value("Y", "FP32", ["rows", "n"]), value("FIXED", "FP32", ["others", "k"])],
+        nodes: [node("Add", ["X", "X"], ["Y"])],
+        initializers: [initializer("FIXED", "FP32", [...dims], Float32Array.of(1, 2, 3, 4).slice(0, 2 * dims[0]))],
+      })
+      const { instance } = yield* started(Twice.definition, bytes)
+      const X = Tensor.make("FP32", [1, n], new Float32Array(n))
+      assert.equal(
+        (yield* Effect.flip(run(instance, X))).message,
+        `output 'FIXED' of model 'twice' has shape [${dims}], but is declared as FP32[1,2]`,
+      )
+    }),
+)
+
 /** Loads, takes a batch, and dies after it has begun to write outputs. */
 const dies: Spawn = (options) =>
   new Worker(

@@ -1,6 +1,6 @@
 /**
  * Worker's side of a DynamicSlot: the tensors of ONNX Runtime in the slot, before and after a run. The runtime reads
- * the inputs there. It also writes the outputs there whose shapes are known before the run; others are copied
+ * the inputs there. It also writes outputs there if their shapes are known before the run; other outputs are copied
  * afterwards. Effect-free, as the worker.
  */
 import type { FixedDataType } from "@nereid/core/internal/tensor/DataType"
@@ -38,7 +38,7 @@ export class DynamicRun {
     return { feeds, fetches }
   }
 
-  /** Copies outputs in memory of the runtime into the slot; false if they do not fit. */
+  /** Copies the outputs that the runtime allocated into the slot; false if they do not fit. */
   take(fetches: Fetches, results: Readonly<Record<string, Tensor>>): boolean {
     const { inputs, outputs } = this.#layout
     for (const [index, { name }] of outputs.entries()) {

@@ -1,12 +1,11 @@
 /**
- * A slot of shared memory for one batch whose tensors may have any shape: each tensor stands in a header with its place
- * and its shape, as numbers. The bytes of outputs are behind those of inputs. Slots.ts has the slots of fixed shapes,
+ * A slot of shared memory for one batch whose tensors may have any shape. A header holds the offset, length and shape
+ * of each tensor. The bytes of outputs are behind those of inputs. Slots.ts has the slots of fixed shapes,
  * which need no header. Both threads load this module, so it does not import Effect.
  *
  *   | end │ A: offset, bytes, rank, dims │ B: … │ C: … | bytes of A │ bytes of B │ bytes of C │ unused |
  *
- * A slot has a limit, but takes no memory beyond the largest batch that it has had: the operating system provides each
- * page when it is written first.
+ * A slot uses no more memory than its largest batch so far: the operating system provides a page at its first write.
  */
 import { byteWidth, type FixedDataType } from "@nereid/core/internal/tensor/DataType"
 import * as SmallMemory from "@nereid/core/internal/tensor/SmallMemory"
@@ -20,7 +19,7 @@ const maxSlotBytes = 1024 * 1024
 /** A tensor of a higher rank has no place in the header. */
 const maxRank = 8
 
-/** Words of the header of one tensor: offset, bytes and rank, and the dims. */
+/** 32-bit words per tensor in the header: offset, bytes, rank and dims. */
 const tensorWords = 3 + maxRank
 const [OFFSET, BYTES, RANK, DIMS] = [0, 1, 2, 3]
 
@@ -93,7 +92,7 @@ export class DynamicSlot {
     this.#outputs = of.outputs.map((_, index) => of.inputs.length + index)
   }
 
-  /** Replaces what is in the slot by copies of all inputs; false if the slot is too small, or one is missing. */
+  /** Overwrites the slot with copies of all inputs; false if the slot is too small or an input is missing. */
   writeInputs(tensors: ReadonlyArray<TypedTensor | undefined>): boolean {
     this.#words[END] = this.#dataStart
     for (const [position, tensor] of tensors.entries()) {
@@ -102,7 +101,7 @@ export class DynamicSlot {
     return true
   }
 
-  /** Copies of all outputs. Callers may keep them, while the slot is used again. */
+  /** Copies all outputs, so that callers may keep them while the slot is reused. */
   copyOutputs(): ReadonlyArray<{ readonly dims: Array<number>; readonly data: Uint8Array<ArrayBuffer> }> {
     return this.#outputs.map((position) => ({
       dims: this.shape(position),

@@ -35,7 +35,7 @@ export interface SessionStart {
   readonly inputs: ReadonlyArray<TensorName>
   readonly outputs: ReadonlyArray<TensorName>
   readonly layout: Layout | undefined
-  /** Of slots for any shapes, in place of `layout`. */
+  /** Layout of slots for dynamic shapes, if `layout` is undefined. */
   readonly dynamic: DynamicLayout | undefined
   readonly memory: SharedArrayBuffer
   /** Carries the batches of the general path in both directions; its messages are fetched, never delivered. */

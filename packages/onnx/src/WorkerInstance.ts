@@ -127,7 +127,7 @@ export class WorkerInstance implements Supervised {
   readonly #control: Int32Array<SharedArrayBuffer>
   readonly #durations: Float64Array<SharedArrayBuffer>
   readonly #layout: Slots.Layout | undefined
-  /** Slots for any shapes; empty if those have a layout, or none is possible. */
+  /** Slots for dynamic shapes; empty if the shapes are fixed or slots are impossible. */
   readonly #dynamic: ReadonlyArray<DynamicSlot.DynamicSlot> = []
   readonly #takesText: boolean
   /** The state outputs of each slot. */
@@ -285,7 +285,7 @@ export class WorkerInstance implements Supervised {
     return SlotBatch.read(layout, this.#slot(layout, this.#done), batch)
   }
 
-  /** Responses whose shapes are known only now: from a slot for any shapes, or from a message. */
+  /** Decodes outputs whose shapes are known only after the run, from a dynamic slot or a message. */
   #decoded(batch: Batch.Batch, isInSlot: boolean): Result.Result<ReadonlyArray<Response>, InferenceError> {
     const slot = isInSlot ? this.#dynamicOf(this.#done) : undefined
     if (slot !== undefined) return GeneralBatch.decode(this.#definition, batch, slot.copyOutputs())

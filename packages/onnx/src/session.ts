@@ -86,7 +86,8 @@ const sessionOptions = (providers: SessionOptions["providers"]): InferenceSessio
 })
 
 /** The runtime's messages about an output whose shape is not that of the memory for it. */
-const otherShape = /shape verification failed|pre-allocated output/u
+const otherShape =
+  /shape verification failed|pre-allocated output|invalid dimensions for output|Invalid rank for output/u
 
 const text = (error: unknown): string => errorMessage(error).trim()
 
@@ -118,7 +119,7 @@ const slotTensors = (slots: Slots.Layout, sequence: number, kind: number) => {
   return tensors
 }
 
-/** The slots for any shapes; empty for other models. */
+/** Slots for dynamic shapes; empty for other models. */
 const dynamicRuns =
   dynamic === undefined
     ? []
@@ -182,8 +183,8 @@ const outputsOf = (results: Tensors): BatchReply => ({
 })
 
 /**
- * Runs into the given memory. Undefined if an output does not have the shape of its memory: the runtime does not name
- * it, and another run gets it in its own shape, which fails the batch.
+ * Runs with outputs in the given memory. Returns undefined if an output has another shape than its memory. The runtime
+ * does not report which one, so the caller runs again into the runtime's memory, and decoding names the output.
  */
 const runInto = async (
   session: InferenceSession,

@@ -1,7 +1,7 @@
 /** Python code of `Python.layer` that calls the models which the layer names. */
 import { assert, describe, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
-import { Effect, Layer, Metric, Stream } from "effect"
+import { Context, Effect, Layer, Metric, Stream } from "effect"
 import { Command, modelFile, python, Single } from "./Python.fixture.ts"
 import { Python } from "./index.ts"
 
@@ -30,7 +30,7 @@ const CountLive = Model.stream(Count, ({ x }) => Stream.map(Stream.range(1, x), 
 
 const CallsLive = Layer.provideMerge(CallerLive, Layer.merge(SingleLive, CountLive))
 
-const asked = (TEXT: string) =>
+const ask = (TEXT: string) =>
   Effect.flatMap(Command, ({ infer }) => infer({ TEXT })).pipe(Effect.map(({ ANSWER }) => ANSWER))
 
 // @ts-expect-error the layer requires the models that its code calls
@@ -44,36 +44,46 @@ export const noModel = () =>
 describe.skipIf(python === undefined)("a model.py of Python.layer", () => {
   it.live("calls the models that its layer names", () =>
     Effect.gen(function* () {
-      assert.equal(yield* asked("call single"), "[[6.0, 8.0]]")
-      assert.equal(yield* asked("call single 1"), "[[6.0, 8.0]]")
-      assert.equal(yield* asked("stream count"), "[[1.0], [2.0], [3.0]]")
+      assert.equal(yield* ask("call single"), "[[6.0, 8.0]]")
+      assert.equal(yield* ask("call single 1"), "[[6.0, 8.0]]")
+      assert.equal(yield* ask("stream count"), "[[1.0], [2.0], [3.0]]")
       const { model } = yield* Single
       assert.equal(model.description.statistics.inferenceCount, 4)
     }).pipe(Effect.provide(CallsLive)),
   )
 
-  it.live("has an error that tells which model is not among them", () =>
+  it.live("fails with an error that names the model, if that is not among them", () =>
     Effect.gen(function* () {
       const prefix = "Error when running inference: Request for unknown model"
       assert.equal(
-        yield* asked("call numbers"),
+        yield* ask("call numbers"),
         `2 Model numbers - ${prefix}: 'numbers' is not among the \`calls\` of the Python.layer of model 'command'`,
       )
-      assert.equal(yield* asked("call single 2"), `2 Model single - ${prefix}: 'single' version 2 is not found`)
+      assert.equal(yield* ask("call single 2"), `2 Model single - ${prefix}: 'single' version 2 is not found`)
     }).pipe(Effect.provide(CallsLive)),
   )
 
   it.live("knows whether they are ready, and loads none", () =>
     Effect.gen(function* () {
-      assert.equal(yield* asked("ready single"), "True")
-      assert.include((yield* Effect.flip(asked("ready numbers"))).message, "'numbers' is not among the `calls`")
-      assert.include((yield* Effect.flip(asked("load single"))).message, "whose code cannot load models")
+      assert.equal(yield* ask("ready single"), "True")
+      assert.include((yield* Effect.flip(ask("ready numbers"))).message, "'numbers' is not among the `calls`")
+      assert.include((yield* Effect.flip(ask("load single"))).message, "whose code cannot load models")
+    }).pipe(Effect.provide(CallsLive)),
+  )
+
+  it.live("reaches a model that has replaced one of them", () =>
+    Effect.gen(function* () {
+      const { model } = yield* Single
+      const next = yield* Layer.build(Model.each(Single, ({ x }) => ({ y: 10 * x })))
+      model.setSuccessor(() => Context.get(next, Single).model)
+      assert.equal(yield* ask("call single"), "[[30.0, 40.0]]")
+      assert.equal(yield* ask("ready single"), "True")
     }).pipe(Effect.provide(CallsLive)),
   )
 
   it.live("makes metrics of the program", () =>
     Effect.gen(function* () {
-      yield* asked("call single")
+      yield* ask("call single")
       const found = (yield* Metric.snapshot).find(({ id }) => id === "called")
       assert.deepInclude(found, { type: "Counter", attributes: { model: "command" } })
       assert.deepInclude(found?.state, { count: 1 })
@@ -99,7 +109,7 @@ describe.skipIf(python === undefined)("a model.py of Python.layer", () => {
 
   it.live("calls one that is in Python too", () =>
     Effect.gen(function* () {
-      assert.equal(yield* asked("call single"), "[[6.0, 8.0]]")
+      assert.equal(yield* ask("call single"), "[[6.0, 8.0]]")
     }).pipe(
       Effect.provide(CallerLive),
       Effect.provide(Python.layer(Single, { file: modelFile("functions"), function: "double", ...interpreter })),

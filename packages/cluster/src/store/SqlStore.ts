@@ -143,8 +143,8 @@ const ownerOf = ({ owner }: OwnedPart): StoredSequence => ({
 })
 
 /**
- * Creates the table where it does not exist. PostgreSQL refuses all but one of the processes that create it at once,
- * once that one has created it: the others find it when they try again.
+ * Creates the table if it does not exist. If several processes create it at the same time, PostgreSQL lets only one
+ * succeed. The others find the table when they retry.
  */
 const createTable = (sql: SqlClient.SqlClient, table: string): Effect.Effect<unknown, SqlError> => {
   const create = (key: string, text: string) =>

@@ -13,6 +13,7 @@ import { wrongParameter } from "../model/ParameterFields.ts"
 import * as QueuedCall from "../model/QueuedCall.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { type CallableModel, decodedStream, submitSingle } from "../running/CallableModel.ts"
+import { plain } from "../tensor/TextTensor.ts"
 import type { AnyTensor, TypedTensor } from "../tensor/TypedTensor.ts"
 import { type Validated, validate } from "../wire/Validation.ts"
 import * as MonotonicTime from "../request/MonotonicTime.ts"
@@ -151,7 +152,7 @@ export const make = (
         const message = `output '${spec.name}' of model '${model.description.name}': ${problem}`
         return Result.fail(new ExecutionFailed({ message }))
       }
-      tensors[spec.name] = form.output(model, tensor) as AnyTensor
+      tensors[spec.name] = plain(form.output(model, tensor)) as AnyTensor
     }
     return Result.succeed(tensors)
   }

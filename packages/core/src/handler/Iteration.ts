@@ -66,13 +66,15 @@ class Iteration<A, E, R, Failed> {
     return this.#isPulling ? Effect.sync(() => void ended().catch(() => {})) : Effect.promise(ended)
   }
 
-  /** Uses values until one is not complete. An await, and not `then`: it makes no promise of its own. */
+  /** Uses values until a use is not complete. `await` allocates no further promise; `then` does. */
   async #pull(resume: (effect: Effect.Effect<Pending<E, R>, Failed>) => void): Promise<void> {
     while (true) {
       let result: IteratorResult<A>
+      let isLast: boolean
       this.#isPulling = true
       try {
         result = await this.#iterator.next()
+        isLast = result.done === true
       } catch (error) {
         this.#isPulling = false
         if (this.#isOver) return
@@ -81,7 +83,7 @@ class Iteration<A, E, R, Failed> {
       }
       this.#isPulling = false
       if (this.#isOver) return
-      if (result.done === true) {
+      if (isLast) {
         this.#isOver = true
         return resume(Effect.succeed(undefined))
       }

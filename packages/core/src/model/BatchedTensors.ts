@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import * as SampleCodec from "./SampleCodec.ts"
 import type { TensorSpec } from "../tensor/TensorSpec.ts"
-import { TextTensor } from "../tensor/TextTensor.ts"
+import { plain, TextTensor } from "../tensor/TextTensor.ts"
 import { reshape, TypedTensor } from "../tensor/TypedTensor.ts"
 
 /**
@@ -41,7 +41,7 @@ export const collect = (
   return Result.succeed({ tensors, rows: rows ?? 1 })
 }
 
-/** Tensors in the order of the specs, by name. */
+/** Tensors in the order of the specs, by name, for code of users. */
 export const named = (
   specs: ReadonlyArray<TensorSpec>,
   tensors: ReadonlyArray<TypedTensor | undefined>,
@@ -49,7 +49,7 @@ export const named = (
   const record: Record<string, TypedTensor> = {}
   for (const [index, spec] of specs.entries()) {
     const tensor = tensors[index]
-    if (tensor !== undefined) record[spec.name] = tensor
+    if (tensor !== undefined) record[spec.name] = plain(tensor)
   }
   return record
 }

@@ -6,6 +6,7 @@ import { Cause, Exit, Result, Schema } from "effect"
 import * as ElementCodec from "./ElementCodec.ts"
 import { type Field, type Fields, isPlain } from "./Field.ts"
 import { matches, print, type TensorSpec } from "../tensor/TensorSpec.ts"
+import { plain } from "../tensor/TextTensor.ts"
 import { reshape, sizeProblem, TypedTensor } from "../tensor/TypedTensor.ts"
 
 /** The problem with a value, and its field. */
@@ -34,7 +35,7 @@ export const make = (fields: Fields, specs: ReadonlyArray<TensorSpec>): SampleCo
         const strange = namesProblem(specs, sample)
         if (strange !== undefined) return Result.fail(strange)
       }
-      // Of this length from the start: an array that grows reserves room for 16 more.
+      // Has its final length from the start: an array that grows reserves room for 16 more elements.
       const tensors: Array<TypedTensor | undefined> = columns.map(() => undefined)
       let index = 0
       for (const { spec, encode } of columns) {
@@ -73,7 +74,7 @@ const column = (spec: TensorSpec, field: Field | undefined): Column => {
     if (wrong !== undefined || !(value instanceof TypedTensor)) return wrong ?? "expected a tensor"
     return batched ? reshape(value, [1, ...value.shape]) : value
   }
-  if (isPlain(field)) return { spec, encode: check, decode: Result.succeed }
+  if (isPlain(field)) return { spec, encode: check, decode: (tensor) => Result.succeed(plain(tensor)) }
   const codec: Schema.Codec<unknown, unknown> = field as Field & Schema.Codec<unknown, unknown>
   const encodeExit = Schema.encodeUnknownExit(codec)
   const decodeExit = Schema.decodeUnknownExit(codec)
@@ -107,13 +108,12 @@ export const valueOf = (values: unknown, name: string): unknown => {
 
 /** Whether the values are of all these names and no other. False also for optional names, and other unusual forms. */
 const hasJust = (specs: ReadonlyArray<TensorSpec>, values: unknown): boolean => {
-  if (typeof values !== "object" || values === null) return false
   let count = 0
-  // Without a list of the keys. Inherited names are unusual, too.
-  for (const name in values) {
+  // `for…in` makes no list of keys. It also visits inherited names, which are unusual.
+  for (const name in Object(values)) {
     if (name !== specs[count++]?.name || valueOf(values, name) === undefined) return false
   }
-  return count === specs.length
+  return count > 0 && count === specs.length
 }
 
 /** The first undeclared or missing name; undefined if there is none. */

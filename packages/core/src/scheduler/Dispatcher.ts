@@ -43,8 +43,8 @@ export class Dispatcher {
   /** When the alarm rings, in monotonic nanoseconds; undefined if it is not set. */
   #alarmAt: number | undefined
   /**
-   * In no order. An array, because a Set of batches that come and go replaces its table again and again: a former
-   * table keeps its batches, with all of their requests, until a full collection.
+   * Unordered. An array, because a Set whose entries change often replaces its table, and each former table keeps its
+   * batches until a full collection.
    */
   readonly #running: Array<RunningBatch> = []
   readonly #ended = Latch.makeUnsafe(true)
@@ -80,7 +80,7 @@ export class Dispatcher {
   get stop(): Effect.Effect<void> {
     return Effect.suspend(() => {
       for (const { instance } of this.#options.pool.staged) instance.permit?.withdraw()
-      // A copy: one that ends at once is removed.
+      // A copy, because an interruption can end a batch and remove it.
       for (const batch of this.#running.slice()) batch.interrupt()
       const limit = Math.max(0, ...this.#running.map(({ interruptTimeout }) => interruptTimeout))
       if (this.#running.length === 0 || limit === Infinity) return this.#ended.await

@@ -15,8 +15,9 @@ export const isAhead = (one: QueuedRequest, other: QueuedRequest): boolean =>
   one.turn < other.turn || (one.turn === other.turn && one.queuedAt < other.queuedAt)
 
 /**
- * A request takes the place of another one in a full queue if it waits for this part of the other's time at most. The
- * other one was decoded and queued for nothing, so connections with about as many requests do not take turns at it.
+ * A request displaces another one from a full queue only if its wait is less than this share of the other's. A
+ * displaced request was decoded and queued for nothing, so connections with similar numbers of requests do not displace
+ * each other's.
  */
 const displacingShare = 1 / 4
 
@@ -51,9 +52,12 @@ export class FairTurns {
     for (const { turn } of requests) this.#now = Math.max(this.#now, turn)
   }
 
-  /** Whether a request would go so far ahead of a queued one that it may take its place. */
+  /** Whether a request may take the place of a queued one in a full queue. */
   displaces(request: Request, { turn }: QueuedRequest): boolean {
-    const own = Math.max(this.#now, this.#shareOf(request).last)
+    const share = this.#shareOf(request)
+    const own = Math.max(this.#now, share.last)
+    // A connection with nothing in the queue is not one of many that displace each other.
+    if (share.rows === 0) return own < turn
     return own - this.#now < displacingShare * (turn - this.#now)
   }
 

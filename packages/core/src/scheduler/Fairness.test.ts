@@ -148,6 +148,24 @@ it.effect("a full queue keeps its requests if another connection has about as ma
   }),
 )
 
+it.effect("a full queue takes a request of a connection with nothing in it, whatever that has had executed", () =>
+  Effect.gen(function* () {
+    const { send, sendMany, settle, order, runAll } = yield* sender({ maxQueueSize: 4 })
+    yield* sendMany("first", {}, 1)
+    yield* settle
+    yield* sendMany("a", heavy, 3)
+    yield* send(2, { id: "large", connection: light })
+    yield* runAll(0, 3)
+    yield* sendMany("b", heavy, 2)
+    const last = yield* send(1, { id: "last", connection: heavy })
+    yield* send(1, { id: "next", connection: light })
+    const displaced = yield* Effect.flip(Fiber.join(last))
+    expect(displaced).toMatchObject({ _tag: "QueueFull", message: expect.stringContaining("[request id: last]") })
+    yield* runAll(3, 4)
+    expect(order()).toBe("first1 a1 large a2 a3 next b1 b2")
+  }),
+)
+
 it.effect("a request of a connection with few is admitted by its own prediction", () =>
   Effect.gen(function* () {
     const { send, sendMany, settle, complete, statistics } = yield* sender({ maxQueueSize: 1000 })

@@ -20,7 +20,7 @@ export const counted =
     // Counted after `emit`: a response that could not be sent, or that its caller did not wait for, ended the request.
     const emitted = emit(response, isLast)
     const isError = response.error !== undefined
-    // `Exit.void` is the usual case, and its comparison much faster than the general check.
+    // `Exit.void` is the usual case, and comparing it is much faster than the general check.
     if (emitted === Exit.void) {
       count(progress, statistics, took, now, isError)
       return emitted

@@ -1,6 +1,6 @@
 /** A tensor of one text has the bytes of any other BYTES tensor, once they are read. */
 import { expect, it } from "vitest"
-import { TextTensor } from "./TextTensor.ts"
+import { plain, TextTensor } from "./TextTensor.ts"
 import { encodeElements, reshape, sizeProblem, slice } from "./TypedTensor.ts"
 
 const encoded = (text: string) => encodeElements([new TextEncoder().encode(text)])
@@ -24,4 +24,11 @@ it("takes part in the operations of tensors", () => {
   expect(reshape(tensor, [1]).bytes).toEqual(encoded("text"))
   expect(slice(tensor, 0, 1).bytes).toEqual(encoded("text"))
   expect(() => reshape(tensor, [2])).toThrow(RangeError)
+})
+
+it("has its bytes among its properties for code of users", () => {
+  const tensor = plain(new TextTensor([1, 1], "text"))
+  expect({ ...tensor }).toEqual({ datatype: "BYTES", shape: [1, 1], bytes: encoded("text") })
+  expect(structuredClone(tensor)).toMatchObject({ bytes: encoded("text") })
+  expect(plain(tensor)).toBe(tensor)
 })

@@ -1,9 +1,9 @@
 /**
  * A BYTES tensor of one text, whose bytes are made when they are read for the first time. A response that is written as
- * JSON, or read in this process, needs the text alone. Tensors of several texts are in TypedTensor.ts.
+ * JSON, or read in this process, needs only the text. Tensors of several texts are in TypedTensor.ts.
  */
 import * as SmallMemory from "./SmallMemory.ts"
-import { encodeElements, type Shape, TypedTensor } from "./TypedTensor.ts"
+import { encodeElements, reshape, type Shape, TypedTensor } from "./TypedTensor.ts"
 
 const encoder = new TextEncoder()
 const none = new Uint8Array()
@@ -31,6 +31,10 @@ export class TextTensor<S extends Shape = Shape> extends TypedTensor<"BYTES", S>
     })
   }
 }
+
+/** The tensor for code of users, which may copy its properties: with its bytes among them. */
+export const plain = (tensor: TypedTensor): TypedTensor =>
+  tensor instanceof TextTensor ? reshape(tensor, tensor.shape) : tensor
 
 /** One element of a short text with one byte per character; undefined for others. */
 const shortAscii = (text: string): Uint8Array | undefined => {

@@ -131,7 +131,7 @@ export const wireResponse = (model: ModelInterface, validated: Validated, respon
   const { outputs } = validated
   const [first] = outputs
   const only = outputs.length === 1 && first !== undefined ? output(model, response, first) : undefined
-  // Of this length from the start: a list that grows reserves room for 16 more.
+  // Has its final length from the start: an array that grows reserves room for 16 more elements.
   if (only !== undefined) return responseOf(model, validated, response, [only])
   const tensors: Array<WireTensor> = []
   for (const one of outputs) {

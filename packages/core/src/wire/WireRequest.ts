@@ -15,7 +15,7 @@ export interface WireTensor {
    * Elements in row-major order, little endian; BYTES with length prefixes. A view on the received body if possible.
    */
   readonly bytes: Uint8Array
-  /** The only element of a BYTES tensor, if it is there as a text; `bytes` are made when they are read then. */
+  /** Text of a BYTES tensor with one element, if the tensor holds it as text. Its `bytes` are then made on first read. */
   readonly text?: string | undefined
   /** Shared memory that holds the elements, `bytes` being empty; absent for a tensor in the message. */
   readonly region?: RegionReference

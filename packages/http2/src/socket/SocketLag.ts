@@ -1,18 +1,18 @@
 /**
- * How long the bytes of a connection have waited in the sockets before they are read. Bytes have no age, but all that
- * comes before the acknowledgement of a ping was sent before the peer saw that ping, so it was here one round trip
- * after the ping was sent. Data without a clock; times are in milliseconds.
+ * How long the bytes of a connection have waited in the sockets before they are read. Bytes have no age. But all bytes
+ * before the acknowledgement of a ping were sent before the peer saw the ping, so they arrived at most one round trip
+ * after it was sent. Data without a clock; times are in milliseconds.
  *
  *   ping sent ── round trip ──► ───────────────► acknowledged
  *                               ├─ read: waited ─┤
  *
- * The settings count as a ping. The shortest acknowledgement so far is taken for the round trip. A socket that was read
- * empty has no lag. A peer that reads late delays the acknowledgement, which looks the same.
+ * SETTINGS count as a ping. The shortest time until an acknowledgement so far serves as the round trip. A socket that
+ * was read empty has no lag. A peer that reads late delays the acknowledgement, which looks the same.
  */
 export class SocketLag {
   /** Not known before the first acknowledgement. */
   #roundTrip = Infinity
-  /** When the ping was sent that is not acknowledged. The settings are the first one. */
+  /** When the unacknowledged ping was sent. SETTINGS are the first ping. */
   #sentAt: number | undefined
   /** Time until the acknowledgement of the last one; 0 if the socket was read empty since it was sent. */
   #last = 0
@@ -38,7 +38,7 @@ export class SocketLag {
     return true
   }
 
-  /** The ping is acknowledged, or the settings. */
+  /** The peer has acknowledged the ping or the settings. */
   acknowledged(now: number): void {
     if (this.#sentAt === undefined) return
     const took = now - this.#sentAt

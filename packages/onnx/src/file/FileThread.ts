@@ -40,7 +40,7 @@ export class FileThread {
     this.#worker.unref()
   }
 
-  /** Whether the thread has not come to its first call yet: it loads its modules. */
+  /** Whether the thread still loads its modules, and takes no calls yet. */
   get isStarting(): boolean {
     return Atomics.load(this.#progress, 0) === 0
   }

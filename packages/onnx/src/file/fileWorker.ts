@@ -23,5 +23,5 @@ parentPort?.on("message", (call: FileCall) => {
   const moved = reply._tag === "Done" && reply.result instanceof Uint8Array ? [reply.result.buffer] : []
   parentPort?.postMessage(reply, moved)
 })
-// It takes calls from now on.
+// This thread takes calls from now on.
 hasProgressed()

@@ -1,4 +1,4 @@
-/** Which instances of a model are free: a call of the model by its own code must not wait for itself. */
+/** Counts the batches of a model's instances, so that a call of the model by its own code never waits for itself. */
 import { Effect, type Scope } from "effect"
 import { CallCycleDetector } from "@nereid/core/internal/request/CallCycleDetector"
 import { type Instance, wrapInstance } from "@nereid/core/internal/instance/Instance"

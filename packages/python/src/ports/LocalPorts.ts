@@ -1,4 +1,4 @@
-/** The services of a model that `Python.layer` provides: the models that it names, metrics and the log. */
+/** Services for the code of `Python.layer`: calls of the models that the layer names, metrics and logs. */
 import { Context, Effect, Metric, Result } from "effect"
 import { ModelNotFound, Unsupported } from "@nereid/core/Errors"
 import { LogFilter } from "@nereid/core/internal/running/LogFilter"
@@ -16,9 +16,9 @@ export interface LocalCaller extends ModelCalls.CallingModel {
 
 /** Logs with the logger of the fiber that builds the model. */
 export const make = (caller: LocalCaller, context: Context.Context<never>): ModelPorts => {
-  const { model, calls } = caller
+  const { model } = caller
   const run = Effect.runForkWith(context)
-  const find = finder(model, calls)
+  const find = finder(caller)
   const registry = Context.get(context, Metric.MetricRegistry)
   return {
     logFilter: Context.get(context, LogFilter),
@@ -37,7 +37,7 @@ export const make = (caller: LocalCaller, context: Context.Context<never>): Mode
 }
 
 const finder =
-  (model: string, calls: ReadonlyArray<RunningModel>): ModelCalls.FindModel =>
+  ({ model, calls, cycles }: LocalCaller): ModelCalls.FindModel =>
   (name, version) => {
     const unknown = `Request for unknown model: '${name}'`
     const found = calls.find(({ description }) => description.name === name)
@@ -45,7 +45,8 @@ const finder =
       const message = `${unknown} is not among the \`calls\` of the Python.layer of model '${model}'`
       return Result.fail(new ModelNotFound({ message }))
     }
-    if (version === "" || version === found.description.version) return Result.succeed(found)
+    // One that was replaced has a successor.
+    if (version === "" || version === found.description.version) return Result.succeed(found.reachedBy(cycles))
     return Result.fail(new ModelNotFound({ message: `${unknown} version ${version} is not found` }))
   }
 

@@ -168,7 +168,7 @@ const noLoan = Result.succeed(undefined)
 /** Writes a response with classes. Calls `done` once, in this turn or a later one, never after the returned cancel. */
 type ClassifiedWriter = (response: Response, done: InferenceReply) => Cancel
 
-/** `wireOf` is `written` for a request whose responses cannot fail there. */
+/** `wireOf` converts the responses of a request without shared memory, which cannot fail; undefined for others. */
 const writingEmit = (
   wireOf: ((response: Response) => WireResponse) | undefined,
   written: (response: Response) => Result.Result<WireResponse, InferenceError>,

@@ -18,7 +18,7 @@ export class EventStream {
   /** The last events that wait, as texts of one template: one join is faster than many of V8's concatenations. */
   #texts: Array<string> = []
   #template: Template | undefined
-  /** Characters of all these. */
+  /** Characters of `#events` and `#texts`, including the JSON around the texts. */
   #size = 0
   #hasRoom = true
   #isFlushing = false
@@ -43,7 +43,7 @@ export class EventStream {
   end(): void {
     const events = this.#take()
     if (events === "") this.#response.end()
-    else this.#response.end(events, "utf8")
+    else this.#response.end(chunkOf(events))
   }
 
   #add(template: Template, text: string): void {
@@ -55,7 +55,7 @@ export class EventStream {
     this.#size += start.length + template.before.length + text.length + template.after.length + end.length
   }
 
-  /** A document that is written as it is, between its neighbours. */
+  /** Writes a large document as bytes, between its neighbors. */
   #writeLarge(document: Uint8Array): void {
     this.#join()
     this.#events += start
@@ -86,10 +86,10 @@ export class EventStream {
 
   #flush(): void {
     const events = this.#take()
-    if (events !== "" && !isClosed(this.#response)) this.#hasRoom = this.#response.write(events, "utf8")
+    if (events !== "" && !isClosed(this.#response)) this.#hasRoom = this.#response.write(chunkOf(events))
   }
 
-  /** The events that wait, which wait no longer. */
+  /** Removes and returns the pending events. */
   #take(): string {
     this.#join()
     const events = this.#events
@@ -99,7 +99,16 @@ export class EventStream {
   }
 }
 
-/** Documents that have nothing in common. */
+/**
+ * A string if it is ASCII, which is written with less work. Any other one is bytes: where a string waits, Node's
+ * response counts bytes and its socket characters, and "drain" may never come.
+ */
+const chunkOf = (text: string): string | Uint8Array => {
+  const bytes = Buffer.byteLength(text)
+  return bytes === text.length ? text : Buffer.from(text)
+}
+
+/** Template of a document that shares no JSON with others. */
 const plain: Template = { before: "", after: "" }
 
 const start = "data: "

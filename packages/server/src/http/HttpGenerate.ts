@@ -33,7 +33,7 @@ import { failureHeaders, sendChunks, sendError } from "../port/HttpReply.ts"
 export interface DocumentCodec {
   readonly decode: (body: Uint8Array, model: ModelInterface) => Result.Result<WireRequest, InferenceError>
   readonly encode: (response: WireResponse) => Result.Result<string | Uint8Array, InferenceError>
-  /** The same for the responses of one stream, which have much in common. Default: `encode`. */
+  /** Makes an encoder for the responses of one stream, which share most of their JSON. Default: `encode`. */
   readonly makeEncoder?: () => (response: WireResponse) => Result.Result<Document, InferenceError>
 }
 

@@ -114,8 +114,9 @@ describe("a client that has ended its side", () => {
   it.live("has its response to an RPC", () =>
     Effect.gen(function* () {
       const server = yield* serve()
-      const quick = yield* converse(server.grpc, call("echo"), end)
-      expect(yield* quick.closed).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*"modelName":"echo"/)
+      // The first RPC of a process loads Connect, so its client may be probed meanwhile.
+      const first = yield* converse(server.grpc, call("echo"), end)
+      expect(yield* first.closed).toMatch(/HTTP\/1\.1 200 OK\r\n[^]*"modelName":"echo"/)
       const { until, closed } = yield* converse(server.port, call("gate"), end)
       yield* until(/102/)
       yield* Deferred.succeed(server.open, undefined)

@@ -27,18 +27,18 @@ const maxProbeMillis = 5_000
 export const allow = (server: Server): void => void Object.assign(server, { httpAllowHalfOpen: true })
 
 /**
- * Property of a response that has a probe. A WeakMap would keep all of a response, to which its probe refers, through
- * every collection of the young generation: V8 takes the values of an old map for alive there.
+ * Property of a response that holds its probe. With a WeakMap, collections of the young generation would keep the
+ * response: V8 treats the values of an old WeakMap as live, and the probe refers to the response.
  */
-const comments = Symbol("comments")
+const probeProperty = Symbol("probe")
 
 interface Probed {
-  [comments]?: () => void
+  [probeProperty]?: () => void
 }
 
 /** Sets how to probe a response that has begun: by bytes in its body that its client ignores. */
 export const probeWith = (response: OutgoingResponse & Probed, write: () => void): void => {
-  response[comments] = write
+  response[probeProperty] = write
 }
 
 /** Watches a connection whose pending responses are `responses`, the oldest first. */
@@ -57,7 +57,7 @@ export const watch = (socket: Socket, responses: ReadonlyArray<ServerResponse>):
   socket.on("end", () => {
     const [first] = responses
     if (first === undefined) return
-    const isCut = first.headersSent && !first.writableEnded && !(comments in first)
+    const isCut = first.headersSent && !first.writableEnded && !(probeProperty in first)
     if (isCut) socket.destroySoon()
     else timer = setTimeout(probe, delay)
   })
@@ -69,6 +69,6 @@ export const isSilent = (response: ServerResponse): boolean => probeOf(response)
 
 const probeOf = (response: ServerResponse & Probed): (() => void) | undefined => {
   if (response.writableEnded) return undefined
-  if (response.headersSent) return response[comments]
+  if (response.headersSent) return response[probeProperty]
   return response.req.httpVersionMinor === 0 ? undefined : () => response.writeProcessing()
 }

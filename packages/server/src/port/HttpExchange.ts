@@ -23,9 +23,13 @@ export interface OutgoingResponse {
   readonly writeHead: (status: number, headers: OutgoingHttpHeaders) => unknown
   /** Adds trailers, for clients that read them; only for a body without a known length. */
   readonly addTrailers: (trailers: OutgoingHttpHeaders) => void
-  /** False where the next one is to wait for `drain`. */
-  readonly write: { (chunk: Uint8Array): boolean; (chunk: string, encoding: "utf8"): boolean }
-  readonly end: { (): unknown; (chunk: Uint8Array): unknown; (chunk: string, encoding: "latin1" | "utf8"): unknown }
+  /** False where the next one is to wait for `drain`. A string must be ASCII: "drain" may not come behind others. */
+  readonly write: (chunk: string | Uint8Array) => boolean
+  readonly end: {
+    (): unknown
+    (chunk: string | Uint8Array): unknown
+    (chunk: string, encoding: "latin1" | "utf8"): unknown
+  }
   readonly destroy: () => unknown
   readonly cork: () => void
   readonly uncork: () => void

@@ -1,6 +1,7 @@
 /**
- * Encodes the responses of one stream of the generate extension. Those of a token generator differ in one text alone,
- * so the JSON around the text is written once. GenerateEncoder.ts encodes all other responses, and defines the format.
+ * Encodes the responses of one stream of the generate extension. Responses of a token generator differ only in one
+ * text, so the JSON around the text is written once. GenerateEncoder.ts encodes all other responses, and defines the
+ * format.
  */
 import { Result } from "effect"
 import type { InvalidRequest } from "../../error/InferenceError.ts"
@@ -26,7 +27,10 @@ export class GeneratedTexts {
   #name = ""
   #template: Template = { before: "", after: "" }
 
-  /** Returns the JSON of a response with one text, or that of any other as bytes. Fails as `encodeGenerated` does. */
+  /**
+   * Returns a template and its text for a response with one text, and UTF-8 JSON for any other response. Fails as
+   * `encodeGenerated` does.
+   */
   encode(response: WireResponse): Result.Result<TemplateText | Uint8Array, InvalidRequest> {
     const { outputs, parameters } = response
     const [output] = outputs
