@@ -133,22 +133,24 @@ it.each(["grpc", "http"] as const)(
       await load.run(settling)
       note(`${name}, first 2 s`, load.between(began, load.now).line(pids))
       const settled = load.now
-      const sent = attempts()
       const times: Array<number> = []
       const limit = (healthy: ReadonlyArray<number>) => 2 * median(healthy)
       const others = pids.slice(0, 2)
       const starts: Array<number> = []
+      /** Attempts that went to it, as parts of the calls of each window. */
+      const parts: Array<number> = []
       /** Of the others in the last windows. Servers of a busy machine differ in speed for seconds. */
       const difference = () => unevenness(load.between(starts.at(-windows.least) ?? 0, load.now).shares(others))
       const disturbedMore = () => median(times) > limit(before) || difference() >= 0.1
       while (times.length < windows.least || (disturbedMore() && times.length < windows.most)) {
-        const { from, times: window } = await phase(1)
+        const sent = attempts()
+        const { from, to, times: window } = await phase(1)
         starts.push(from)
+        parts.push((attempts() - sent) / load.between(from, to).count)
         times.push(...window)
       }
       const uneven = difference()
       const disturbed = load.between(settled, load.now)
-      const share = (attempts() - sent) / disturbed.count
       const after = load.now
       await end(replicas)
       await load.run(recovery)
@@ -157,11 +159,12 @@ it.each(["grpc", "http"] as const)(
       const { errors, count } = other.between(began, after)
       note(`${name}, not idempotent`, [`${count} calls, ${errors.length} failed`, ...new Set(errors)].join("\n"))
       note(`${name}, p99 of windows`, `${shown(times)}, healthy before ${shown(before)}, after ${shown(afterwards)}`)
-      note(`${name}, attempts on it`, `${(100 * share).toFixed(2)} %`)
+      note(`${name}, attempts on it`, parts.map((part) => `${(100 * part).toFixed(2)} %`).join(" "))
       expect(errors.filter((error) => lost?.test(error) !== true)).toEqual([])
       // Those that were under way at the replica, before the client knew.
       expect(errors.length).toBeLessThan(10)
-      expect.soft(share, `${name}: part of the attempts that went to it`).toBeLessThan(0.01)
+      // A machine that stands still makes all replicas slow, and so calls go to this one as well.
+      expect.soft(median(parts), `${name}: median part of the attempts that went to it`).toBeLessThan(0.01)
       expect.soft(uneven, `${name}: unevenness of the others`).toBeLessThan(0.1)
       // The machine may have been busier before than after, or after than before.
       const allowed = Math.max(limit(before), limit(afterwards))
