@@ -57,7 +57,8 @@ async def sentiment(request: Request):
     )
 
 
-listening = socket.socket()
+# asyncio turns Nagle's algorithm off only for sockets of this protocol.
+listening = socket.socket(proto=socket.IPPROTO_TCP)
 listening.bind(("127.0.0.1", 0))
 print(json.dumps(listening.getsockname()[1]), flush=True)
 uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False)).run([listening])
