@@ -59,7 +59,7 @@ export const declare: Declare = (spec, { model, version }, registry) => {
       const labelled = names.map((name, index) => [name, labels[index] ?? ""] as const)
       // In the order of the alphabet, which is the order they are written in.
       const all = [...labelled, ["model", model] as const, ["version", version] as const]
-      metric = make(spec, Object.fromEntries(all.toSorted(([one], [next]) => (one < next ? -1 : 1))))
+      metric = seriesMetric(spec, Object.fromEntries(all.toSorted(([one], [next]) => (one < next ? -1 : 1))))
       family.series.set(at, metric)
       // Reading it makes its series, which is there from the start.
       metric.valueUnsafe(context)
@@ -89,8 +89,9 @@ const isOther = ({ name, kind, description }: FamilySpec, registry: Metric.Metri
     ({ id, type, description: other }) => id === name && (type.toLowerCase() !== kind || other !== description),
   )
 
-const make = (
-  { kind, name, description, boundaries }: FamilySpec,
+/** The metric of one series of a family. */
+export const seriesMetric = (
+  { kind, name, description, boundaries }: Omit<FamilySpec, "labels">,
   attributes: Readonly<Record<string, string>>,
 ): Metric.Metric<number, unknown> => {
   switch (kind) {

@@ -50,7 +50,7 @@ export class FileThread {
     this.#events = events
     this.#worker.ref()
     this.#worker.postMessage(call, [])
-    // No progress has been seen yet, so that a thread that is still starting has this time twice.
+    // A thread that is still starting has more time: no progress has been seen yet, and its start is progress.
     let before = -1
     this.#timer = setInterval(() => {
       const now = Atomics.load(this.#progress, 0)

@@ -4,6 +4,7 @@
  */
 import { Context, Metric, Result } from "effect"
 import * as MetricFamily from "@nereid/core/internal/metrics/MetricFamily"
+import { seriesMetric } from "@nereid/core/internal/metrics/MetricSink"
 import type { MetricOperation, ModelPorts } from "../process/ModelPorts.ts"
 
 type Kind = MetricFamily.FamilySpec["kind"]
@@ -141,7 +142,7 @@ class ProcessMetrics {
     if (known === undefined && family.series.size >= maxSeries) {
       return Result.fail(`the metric family '${family.name}' has ${maxSeries} metrics already`)
     }
-    const series = known ?? { metric: metricOf(family, attributes, boundaries), value: 0, users: 0 }
+    const series = known ?? { metric: seriesMetric({ ...family, boundaries }, attributes), value: 0, users: 0 }
     // Reading it shows it, before the first update.
     if (known === undefined) series.metric.valueUnsafe(this.#context)
     series.users += 1
@@ -238,18 +239,3 @@ const labelsOf = (labels: unknown): Readonly<Record<string, string>> =>
           .map(([name, value]) => [name, String(value)] as const)
           .toSorted(([one], [next]) => (one < next ? -1 : 1)),
       )
-
-const metricOf = (
-  { kind, name, description }: Family,
-  attributes: Readonly<Record<string, string>>,
-  boundaries: ReadonlyArray<number>,
-): Metric.Metric<number, unknown> => {
-  switch (kind) {
-    case "counter":
-      return Metric.counter(name, { description, attributes, incremental: true })
-    case "gauge":
-      return Metric.gauge(name, { description, attributes })
-    case "histogram":
-      return Metric.histogram(name, { description, attributes, boundaries })
-  }
-}

@@ -103,10 +103,8 @@ export class EventStream {
  * A string if it is ASCII, which is written with less work. Any other one is bytes: where a string waits, Node's
  * response counts bytes and its socket characters, and "drain" may never come.
  */
-const chunkOf = (text: string): string | Uint8Array => {
-  const bytes = Buffer.byteLength(text)
-  return bytes === text.length ? text : Buffer.from(text)
-}
+const chunkOf = (text: string): string | Uint8Array =>
+  Buffer.byteLength(text) === text.length ? text : Buffer.from(text)
 
 /** Template of a document that shares no JSON with others. */
 const plain: Template = { before: "", after: "" }
