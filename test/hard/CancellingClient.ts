@@ -17,7 +17,7 @@ const ignore = () => {}
 
 const unread: ResponseHandler = {
   onHeaders: ignore,
-  onData: ignore,
+  onData: () => false,
   onTrailers: ignore,
   onEnd: ignore,
   onClose: ignore,

@@ -74,7 +74,10 @@ export class OwnServer extends OwnSide {
     }
     stream.handler = {
       ...noStreamEvents,
-      onData: (part) => message.add(part),
+      onData: (part) => {
+        message.add(part)
+        return false
+      },
       onTrailers: (fields) => (message.trailers = Message.fields(fields)),
       onEnd: () => {
         message.end = "whole"
@@ -107,7 +110,10 @@ export class OwnClient extends OwnSide {
     const handler = {
       ...noStreamEvents,
       onHeaders: (headers: Headers) => (message.head = Message.fields(headers)),
-      onData: (part: Buffer) => message.add(part),
+      onData: (part: Buffer) => {
+        message.add(part)
+        return false
+      },
       onTrailers: (fields: Headers) => (message.trailers = Message.fields(fields)),
       onEnd: () => (message.end = "whole"),
       onClose: () => message.cut(),

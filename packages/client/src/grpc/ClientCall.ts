@@ -60,7 +60,7 @@ export abstract class ClientCall<A> implements StartableCall {
   }
 
   /** Takes the next bytes of the response. */
-  abstract onData(chunk: Uint8Array): void
+  abstract onData(chunk: Uint8Array): boolean
 
   /** Called when the whole response was read. */
   abstract onEnd(): void

@@ -22,7 +22,8 @@ export interface CallStream {
 /** Events of the stream of a call. None comes before its session has returned the stream. */
 export interface CallEvents {
   readonly onHeaders: (headers: ResponseHeaders) => void
-  readonly onData: (chunk: Uint8Array) => void
+  /** Returns whether the chunk may still be read after the call; otherwise its memory may be freed. */
+  readonly onData: (chunk: Uint8Array) => boolean
   readonly onTrailers: (trailers: ResponseHeaders) => void
   readonly onEnd: () => void
   /**

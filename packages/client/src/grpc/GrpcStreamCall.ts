@@ -45,15 +45,18 @@ export class GrpcStreamCall extends ClientCall<void> {
     this.stream?.resume()
   }
 
-  override onData(chunk: Uint8Array): void {
+  override onData(chunk: Uint8Array): boolean {
     const reader = this.#reader
-    if (this.isOver) return
+    if (this.isOver) return false
     reader.add(chunk)
+    let isViewed = false
     while (reader.next()) {
+      if (reader.bytes === chunk) isViewed = true
       this.#receiver.message(view(reader.bytes, reader.start, reader.end))
-      if (this.isOver) return
+      if (this.isOver) return isViewed
     }
     if (reader.refusal !== undefined) this.refuseMessage(reader, "a response")
+    return isViewed
   }
 
   protected override onStatus(): void {

@@ -21,12 +21,12 @@ export class GrpcUnaryCall extends ClientCall<GrpcResponse> {
   /** Reads a message that arrives in parts. */
   #reader: ResponseMessageReader<Uint8Array> | undefined
 
-  override onData(chunk: Uint8Array): void {
-    if (this.isOver || chunk.length === 0) return
+  override onData(chunk: Uint8Array): boolean {
+    if (this.isOver || chunk.length === 0) return false
     if (this.#message !== undefined) return this.#refuseExtra()
     if (this.#reader === undefined && isWhole(chunk, this.limit)) {
       this.#message = view(chunk, prefixLength, chunk.length)
-      return
+      return true
     }
     const reader = (this.#reader ??= this.makeReader())
     reader.add(chunk)
@@ -34,6 +34,8 @@ export class GrpcUnaryCall extends ClientCall<GrpcResponse> {
       if (!reader.isBetween) return this.#refuseExtra()
       this.#message = view(reader.bytes, reader.start, reader.end)
     } else if (reader.refusal !== undefined) this.refuseMessage(reader, "the reply")
+    // A message of several chunks is in separate memory.
+    return false
   }
 
   protected override onStatus(trailers: ResponseHeaders): void {
@@ -61,7 +63,8 @@ export class GrpcUnaryCall extends ClientCall<GrpcResponse> {
     this.settle(Result.succeed({ headers: this.responseHeaders ?? {}, message, trailers }))
   }
 
-  #refuseExtra(): void {
+  #refuseExtra(): false {
     this.refuse(GrpcFailure.failure(GrpcCode.INTERNAL, "the server sent more than one message"))
+    return false
   }
 }

@@ -182,8 +182,8 @@ class OwnStream implements CallStream, ResponseHandler {
     this.#events.onHeaders(headers)
   }
 
-  onData(part: Buffer): void {
-    this.#events.onData(part)
+  onData(part: Buffer): boolean {
+    return this.#events.onData(part)
   }
 
   onTrailers(headers: ResponseHeaders): void {

@@ -52,6 +52,7 @@ const send = (connection: ClientConnection, body: ReadonlyArray<Buffer> = []) =>
     onData: (part) => {
       length += part.length
       received.resolve()
+      return false
     },
     onTrailers: () => events.push("trailers"),
     onEnd: () => events.push(`end after ${length}`),

@@ -11,8 +11,11 @@ import type { HeaderTemplate } from "../hpack/HeaderEncoder.ts"
 export interface ResponseHandler {
   /** The head. `isLast`: it is also the end. */
   readonly onHeaders: (headers: Headers, isLast: boolean) => void
-  /** A part of the body: a view on the chunk that was received, which is not overwritten. */
-  readonly onData: (part: Buffer) => void
+  /**
+   * A part of the body: a view on the chunk that was received. Returns whether the part may still be read after the
+   * call. It is not overwritten then; otherwise its memory may be freed.
+   */
+  readonly onData: (part: Buffer) => boolean
   readonly onTrailers: (headers: Headers) => void
   /** The response is complete. */
   readonly onEnd: () => void
@@ -103,8 +106,8 @@ export class ClientStream implements StreamHandler {
     this.#handler?.onHeaders(headers, isLast)
   }
 
-  onData(part: Buffer): void {
-    this.#handler?.onData(part)
+  onData(part: Buffer): boolean {
+    return this.#handler?.onData(part) ?? false
   }
 
   onTrailers(headers: Headers): void {

@@ -32,7 +32,10 @@ describe("a request", () => {
     const closes: Array<number> = []
     stream.handler = {
       ...peer.recorder.handler(1),
-      onData: () => peer.connection.message(stream, okHead, bytes(3), okTrailers),
+      onData: () => {
+        peer.connection.message(stream, okHead, bytes(3), okTrailers)
+        return false
+      },
       onClose: (code) => closes.push(code),
     }
     peer.receive(data(1, 5, Flag.END_STREAM))
@@ -402,6 +405,7 @@ const echo = (sizes: ReadonlyArray<number>, windows: Pick<ConnectionOptions, "st
         onHeaders: () => {},
         onData: (part) => {
           if (!server.data(stream, Buffer.from(part))) server.pause(stream)
+          return false
         },
         onTrailers: () => {},
         onEnd: () => server.end(stream, { template: okTrailers, fields: ["x-size", "1"] }),
@@ -428,7 +432,10 @@ const echo = (sizes: ReadonlyArray<number>, windows: Pick<ConnectionOptions, "st
         const stream = client.open(
           {
             onHeaders: (headers) => (replies[index] += `${headers[":status"]} `),
-            onData: (part) => (replies[index] += part.toString("latin1")),
+            onData: (part) => {
+              replies[index] += part.toString("latin1")
+              return false
+            },
             onTrailers: (trailers) => (replies[index] += ` ${trailers["grpc-status"]}`),
             onEnd: () => (replies[index] += " end"),
             onDrain: () => {},

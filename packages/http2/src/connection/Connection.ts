@@ -152,6 +152,11 @@ export class Connection implements Lifecycle {
     }
   }
 
+  /** Whether the memory of chunks that were received since the last call may still be read. */
+  takeKept(): boolean {
+    return this.#receiver.takeKept()
+  }
+
   /** Returns the bytes to write, in order. */
   take(): ReadonlyArray<Buffer> {
     return this.#output.take()

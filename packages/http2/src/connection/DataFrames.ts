@@ -15,6 +15,8 @@ export class DataFrames {
   #endsStream = false
   /** Bytes of its payload and padding that are still to come. */
   #left = 0
+  /** Whether parts may still be read, since this was last set to false. */
+  hasKept = false
 
   constructor(streams: Streams, windows: ReceiveWindows, flood: FloodBudget) {
     this.#streams = streams
@@ -66,11 +68,13 @@ export class DataFrames {
     // Before its reader has the last bytes: a response to them ends the stream.
     if (ends) stream.isRemoteEnded = true
     if (length > 0) {
-      if (stream.isPaused) windows.hold(stream, part)
-      else {
+      if (stream.isPaused) {
+        windows.hold(stream, part)
+        this.hasKept = true
+      } else {
         windows.credit(length)
         windows.creditStream(stream, length)
-        stream.handler?.onData(part)
+        if (stream.handler?.onData(part) === true) this.hasKept = true
       }
     }
     if (ends) this.#streams.endRemote(stream, undefined)

@@ -52,6 +52,7 @@ const makeServer = (random: Random): Connection => {
             else if (choice === 1) server.pause(stream)
             else if (choice === 2) server.message(stream, okHead, Buffer.from(part), okTrailers)
             else if (choice === 3) server.resume(stream)
+            return false
           },
           onEnd: () => server.message(stream, okHead, Buffer.alloc(random.of([0, 10, 10, 5000, 40_000])), okTrailers),
         }

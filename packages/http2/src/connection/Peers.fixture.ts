@@ -52,7 +52,7 @@ export const noEvents: ConnectionEvents = {
 
 export const noStreamEvents: StreamHandler = {
   onHeaders: ignore,
-  onData: ignore,
+  onData: () => true,
   onTrailers: ignore,
   onEnd: ignore,
   onDrain: ignore,
@@ -83,7 +83,7 @@ export class Recorder {
   handler(id: number | string): StreamHandler {
     return {
       onHeaders: (headers, isLast) => this.events.push(`${id} ${headers[":status"]}${isLast ? " end" : ""}`),
-      onData: (part) => this.events.push(`${id} data ${part.length}`),
+      onData: (part) => this.events.push(`${id} data ${part.length}`) > 0,
       onTrailers: () => this.events.push(`${id} trailers`),
       onEnd: () => this.events.push(`${id} end`),
       onDrain: () => this.events.push(`${id} drain`),

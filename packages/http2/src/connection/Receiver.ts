@@ -44,6 +44,13 @@ export class Receiver implements FrameHandler {
     return block > 0 ? -block : this.#reader.unfinished
   }
 
+  /** Whether the program may still read parts of what was received since the last call. Only DATA is passed on. */
+  takeKept(): boolean {
+    const { hasKept } = this.#data
+    this.#data.hasKept = false
+    return hasKept
+  }
+
   /**
    * Reads all frames that begin before the offset `enough`. Returns the offset at which the rest of the chunk begins.
    * @throws ConnectionError

@@ -12,8 +12,11 @@ import type { HeldData } from "./HeldData.ts"
 export interface StreamHandler {
   /** For a client: the head of the response. `isLast`: it is also the end. Heads with a status 1xx are dropped. */
   readonly onHeaders: (headers: Headers, isLast: boolean) => void
-  /** A part of the body: a view on the chunk that was received, which is not overwritten. */
-  readonly onData: (part: Buffer) => void
+  /**
+   * A part of the body: a view on the chunk that was received. Returns whether the part may still be read after the
+   * call. It is not overwritten then; otherwise its memory may be freed.
+   */
+  readonly onData: (part: Buffer) => boolean
   readonly onTrailers: (headers: Headers) => void
   /** The peer has sent everything. */
   readonly onEnd: () => void

@@ -42,6 +42,7 @@ const echo = (connections: Array<SocketConnection>, headers: Array<Headers>) => 
         stream.handler = handler({
           onData: (part) => {
             if (!connection.data(stream, part)) connection.pause(stream)
+            return true
           },
           onDrain: () => connection.resume(stream),
           onEnd: () => connection.end(stream, { template: okTrailers, fields: [] }),
@@ -129,7 +130,10 @@ describe("as the client of node:http2", () => {
             let trailers: Headers = {}
             const stream: Stream = own.connection.open(
               handler({
-                onData: (part) => parts.push(Buffer.from(part)),
+                onData: (part) => {
+                  parts.push(Buffer.from(part))
+                  return false
+                },
                 onTrailers: (fields) => (trailers = fields),
                 onClose: (code) =>
                   code === 0 && trailers["grpc-status"] === "0"

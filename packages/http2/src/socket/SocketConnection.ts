@@ -28,6 +28,9 @@ const fullRead = 64 * 1024
 /** Bytes after which a connection that reads looks whether it has had its share of the turn. */
 const part = 8 * 1024
 
+/** Bytes of a chunk from which its memory is freed once nothing refers to it. */
+const minFreed = 16 * 1024
+
 const noBytes = Buffer.alloc(0)
 
 /** Time in which the peer is to close its side of a connection that is over, in milliseconds. */
@@ -68,7 +71,8 @@ export class SocketConnection implements ConnectionEvents, Reader {
   /** Whether it reads nothing before its next turn, and before the peer has read. */
   #givesWay = false
   #isHeldBack = false
-  /** Bytes read from the socket and not taken in its turn, and whether their read may have left more in the socket. */
+  /** What was read from the socket, of this what was not taken yet, and whether the socket may have more. */
+  #chunk: Buffer = noBytes
   #rest: Buffer = noBytes
   #isFullRead = false
   readonly #lag = new SocketLag(performance.now())
@@ -177,7 +181,7 @@ export class SocketConnection implements ConnectionEvents, Reader {
 
   #receive(chunk: Buffer): void {
     // Nothing is left of the last one: until it is taken, the socket is paused, or the connection is over.
-    this.#rest = chunk
+    this.#chunk = this.#rest = chunk
     this.#isFullRead = chunk.length >= fullRead
     this.#read()
   }
@@ -197,12 +201,23 @@ export class SocketConnection implements ConnectionEvents, Reader {
       this.#isReceiving = false
       this.#write()
       if (this.#unfinishedTimer === undefined && this.connection.unfinished !== 0) this.#limitUnfinished()
-      if (this.#rest.length === 0) this.#lag.hasRead(!this.#isFullRead)
+      if (this.#rest.length === 0) {
+        this.#lag.hasRead(!this.#isFullRead)
+        this.#freeChunk()
+      }
       if (this.#givesWay) {
         this.socket.pause()
         if (this.#isServer && this.#isFullRead && this.#lag.isBehind(now)) this.connection.probe()
       }
     }
+  }
+
+  /** Left to the garbage collector, chunks of large bodies would be most of its work, and new ones not in a cache. */
+  #freeChunk(): void {
+    const { buffer, byteLength } = this.#chunk
+    this.#chunk = noBytes
+    if (this.connection.takeKept() || byteLength < minFreed || byteLength < buffer.byteLength) return
+    if (buffer instanceof ArrayBuffer) buffer.transfer(0)
   }
 
   #take(now: number, enough: number): void {

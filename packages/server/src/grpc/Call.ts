@@ -16,8 +16,11 @@ export interface CallHeaders {
 
 /** Events of a call, from the implementation. `onClose` always comes, and is the last. */
 export interface Call {
-  /** The next bytes of the body, cut anywhere. They belong to the call and are not overwritten. */
-  readonly onData: (chunk: Uint8Array) => void
+  /**
+   * The next bytes of the body, cut anywhere. Returns whether the call may still read them after this. They are not
+   * overwritten then; otherwise their memory may be freed.
+   */
+  readonly onData: (chunk: Uint8Array) => boolean
   /** The caller has sent everything. Not called if the caller disconnects before that. */
   readonly onEnd: () => void
   /** There is room to send again, after a `send` that returned false. */

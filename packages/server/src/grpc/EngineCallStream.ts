@@ -63,11 +63,12 @@ class EngineCallStream extends SendingCall implements CallStream, StreamHandler 
 
   onHeaders(): void {}
 
-  onData(part: Uint8Array): void {
-    if (!this.#hasEnded) return this.#call?.onData(part)
+  onData(part: Uint8Array): boolean {
+    if (!this.#hasEnded) return this.#call?.onData(part) ?? false
     this.#bytesAfterEnd += part.length
     // A reset at once would overtake the response; a caller that sends this much more does not read it anyway.
     if (this.#bytesAfterEnd > maxBytesAfterEnd) this.#connection.reset(this.#stream, ErrorCode.NO_ERROR)
+    return false
   }
 
   onTrailers(): void {}

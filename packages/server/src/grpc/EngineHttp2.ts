@@ -6,7 +6,7 @@
  *           │                                                           └─► StreamCall ─┘
  *           └─ everything else ─► EngineNodeStream ─► GrpcConnect ─► GrpcRoutes ─► gateway
  */
-import { constVoid } from "effect/Function"
+import { constFalse, constVoid } from "effect/Function"
 import type { Socket } from "node:net"
 import type { Headers, Stream } from "@nereid/http2/internal/connection/Connection"
 import { type ConnectionError, ErrorCode } from "@nereid/http2/internal/frame/ErrorCode"
@@ -130,7 +130,7 @@ class ServedConnection implements SocketEvents {
 
 const refused = {
   onHeaders: constVoid,
-  onData: constVoid,
+  onData: constFalse,
   onTrailers: constVoid,
   onEnd: constVoid,
   onDrain: constVoid,

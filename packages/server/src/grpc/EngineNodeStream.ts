@@ -163,8 +163,9 @@ export class EngineNodeStream extends Duplex implements NodeStream, StreamHandle
 
   onHeaders(): void {}
 
-  onData(part: Buffer): void {
+  onData(part: Buffer): true {
     if (!this.push(part)) this.#connection.pause(this.#stream)
+    return true
   }
 
   onTrailers(headers: Headers): void {

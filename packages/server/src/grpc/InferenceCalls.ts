@@ -3,7 +3,7 @@
  * gRPC-Web, calls with compression in either direction, calls without permission for inference, and calls with an
  * `expect` header.
  */
-import { constVoid } from "effect/Function"
+import { constFalse, constVoid } from "effect/Function"
 import { InvalidRequest } from "@nereid/core/Errors"
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
@@ -78,7 +78,7 @@ const refuse = (stream: CallStream, status: CallStatus.CallStatus, record: CallR
     isClosed = true
     record?.end(modelInfer.slice(1), code)
   }
-  return { onData: constVoid, onEnd: constVoid, onDrain: constVoid, onClose }
+  return { onData: constFalse, onEnd: constVoid, onDrain: constVoid, onClose }
 }
 
 const { typeName, method } = GRPCInferenceService

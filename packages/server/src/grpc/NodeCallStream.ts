@@ -90,7 +90,7 @@ class NodeCallStream extends SendingCall implements CallStream {
   }
 
   onData(chunk: Uint8Array): void {
-    if (!this.#hasEnded) return this.call?.onData(chunk)
+    if (!this.#hasEnded) return void this.call?.onData(chunk)
     this.#bytesAfterEnd += chunk.length
     // A reset at once would overtake the response; a caller that sends this much more does not read it anyway.
     if (this.#bytesAfterEnd > maxBytesAfterEnd) this.#stream.close(ErrorCode.NO_ERROR)

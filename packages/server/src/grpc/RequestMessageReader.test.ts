@@ -37,6 +37,40 @@ it("messages that are cut anywhere come out whole and in order, and keep nothing
   )
 })
 
+it("a chunk that it does not keep may be freed or overwritten, however it was cut", () => {
+  const lengths = fc.array(fc.oneof(fc.nat(40), fc.nat(200_000)), { maxLength: 4 })
+  fc.assert(
+    fc.property(lengths, fc.array(fc.nat(600_000)), (lengths, cuts) => {
+      const messages = lengths.map((length, index) => Uint8Array.from({ length }, (_, byte) => (byte + index) % 251))
+      const reader = makeReader(limits(200_000, 2_000_000))
+      const bytes = new Uint8Array(Buffer.concat(messages.map((message) => frame(message))))
+      const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length]
+      const found = places.slice(1).flatMap((end, index) => {
+        const chunk = bytes.slice(places[index], end)
+        const found = readAll(reader, chunk)
+        if (!reader.keepsChunk) chunk.buffer.transfer(0)
+        return found
+      })
+      expect(found.map((message, index) => Buffer.compare(message, messages[index] ?? bytes))).toEqual(
+        messages.map(() => 0),
+      )
+      expect(found.length).toBe(messages.length)
+      expect(reader.isBetween).toBe(true)
+    }),
+  )
+})
+
+it("keeps the chunk of a message in one piece, and of one that it has not found yet", () => {
+  const reader = makeReader(limits())
+  reader.add(Buffer.concat([frame(Uint8Array.of(1)), frame(Uint8Array.of(2))]))
+  expect([reader.next(), reader.keepsChunk]).toEqual([true, true])
+  expect([reader.next(), reader.next(), reader.keepsChunk]).toEqual([true, false, true])
+  reader.add(Uint8Array.from(frame(Uint8Array.of(3)).subarray(0, 4)))
+  expect([reader.next(), reader.keepsChunk]).toEqual([false, true])
+  reader.add(frame(Uint8Array.of(3)).subarray(4))
+  expect([reader.next(), reader.keepsChunk]).toEqual([true, false])
+})
+
 it("a message in one piece is a view on what came", () => {
   const reader = makeReader(limits())
   const chunk = frame(Uint8Array.of(1, 2, 3))

@@ -38,9 +38,11 @@ export class RequestMessageReader {
   end = 0
   /** Why no further message can be read. */
   failure: CallStatus.CallStatus | undefined
-  /** The current chunk, and how much of it has been read. */
+  /** The current chunk, and how much of it has been read; no bytes once that is all. */
   #chunk = noBytes
   #offset = 0
+  /** Whether a message or part of one is a view on the current chunk. */
+  #isViewed = false
   /** Parts of an incomplete message, with its prefix, and their total size. */
   #parts: Array<Uint8Array> = []
   #received = 0
@@ -59,6 +61,7 @@ export class RequestMessageReader {
 
   /** Adds a chunk. `next` must have returned false for the previous one. */
   add(chunk: Uint8Array): void {
+    this.#isViewed = false
     this.#chunk = chunk
     this.#offset = 0
   }
@@ -66,7 +69,18 @@ export class RequestMessageReader {
   /** Finds the next message. Returns false if it has not arrived completely, or is refused. */
   next(): boolean {
     if (this.failure !== undefined) return false
-    if (this.#received > 0) return this.#join()
+    if (this.#received > 0 ? this.#join() : this.#find()) return true
+    if (this.#offset === this.#chunk.length) this.#drop()
+    return false
+  }
+
+  /** Whether the chunk that was added last may still be read. */
+  get keepsChunk(): boolean {
+    return this.#isViewed || this.#offset < this.#chunk.length
+  }
+
+  /** Finds a message of which no part is kept. */
+  #find(): boolean {
     const chunk = this.#chunk
     const start = this.#offset + prefixLength
     if (start > chunk.length) return this.#keepRest()
@@ -76,6 +90,7 @@ export class RequestMessageReader {
       this.#expected = prefixLength + length
       return this.#keepRest()
     }
+    this.#isViewed = true
     this.bytes = chunk
     this.start = start
     this.end = this.#offset = start + length
@@ -103,10 +118,14 @@ export class RequestMessageReader {
     this.#joined = undefined
     this.#received = 0
     this.#expected = undefined
-    this.#chunk = noBytes
-    this.#offset = 0
+    this.#drop()
     this.#memory.give(this.#reserved)
     this.#reserved = 0
+  }
+
+  #drop(): void {
+    this.#chunk = noBytes
+    this.#offset = 0
   }
 
   /** Continues a message of which parts are kept. */
@@ -161,7 +180,9 @@ export class RequestMessageReader {
     }
     this.#reserved += cost
     this.#received += part.length
-    this.#parts.push(part.length < part.buffer.byteLength * smallPart ? new Uint8Array(part) : part)
+    const isSmall = part.length < part.buffer.byteLength * smallPart
+    if (!isSmall) this.#isViewed = true
+    this.#parts.push(isSmall ? new Uint8Array(part) : part)
     return true
   }
 

@@ -79,10 +79,11 @@ export class StreamCall extends ReceivingCall implements Call {
     if (gateway.endingStreams.aborted) onStop()
   }
 
-  onData(chunk: Uint8Array): void {
-    if (this.#done) return
+  onData(chunk: Uint8Array): boolean {
+    if (this.#done) return false
     this.#reader.add(chunk)
     this.#read()
+    return this.#reader.keepsChunk
   }
 
   override get received(): number {

@@ -74,17 +74,21 @@ export class UnaryCall extends ReceivingCall implements Call {
     options.receiveTimeout.add(this)
   }
 
-  onData(chunk: Uint8Array): void {
-    if (this.#done || chunk.length === 0) return
+  onData(chunk: Uint8Array): boolean {
+    if (this.#done || chunk.length === 0) return false
     if (this.#hasMessage) return this.#failExtra()
     const { gateway } = this.#options
     const isFirst = this.#reader === undefined
     const late = isFirst
       ? QueuePreview.refusal(gateway, chunk, this.#metadata.deadline, this.#stream.memory)
       : undefined
-    if (late !== undefined) return this.fail(late)
+    if (late !== undefined) {
+      this.fail(late)
+      return false
+    }
     if (isFirst && isWhole(chunk, this.#options.maxMessageSize)) {
-      return this.#infer(chunk, prefixLength, chunk.length)
+      this.#infer(chunk, prefixLength, chunk.length)
+      return true
     }
     const reader = (this.#reader ??= new RequestMessageReader(this.#options, this.#stream.memory))
     reader.add(chunk)
@@ -93,6 +97,7 @@ export class UnaryCall extends ReceivingCall implements Call {
       this.#joined = reader.bytes
       this.#infer(reader.bytes, reader.start, reader.end)
     } else if (reader.failure !== undefined) this.fail(reader.failure)
+    return reader.keepsChunk
   }
 
   /** The caller has sent everything. */
@@ -182,9 +187,10 @@ export class UnaryCall extends ReceivingCall implements Call {
     if (Result.isSuccess(model) && !model.success.calls.keepsInputs) RequestMemory.free(joined)
   }
 
-  #failExtra(): void {
+  #failExtra(): false {
     const message = "received more than one message, expected exactly one in a unary call"
     this.fail(CallStatus.fromError(new Unsupported({ message })))
+    return false
   }
 
   /** Ends the call with a status that is not OK. */
