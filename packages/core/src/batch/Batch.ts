@@ -46,14 +46,21 @@ export const select = ({ requests, padding }: Batch, indexes: ReadonlyArray<numb
   )
 
 /** The same batch with copies of its inputs, for an instance that does not read them at once. */
-export const withOwnInputs = (batch: Batch): Batch => ({
-  ...batch,
-  requests: batch.requests.map((request) => ({
-    ...request,
-    inputs: request.inputs.map(
-      (tensor) => tensor && new TypedTensor(tensor.datatype, tensor.shape, tensor.bytes.slice()),
-    ),
-  })),
+export const withOwnInputs = (batch: Batch): Batch => ({ ...batch, requests: batch.requests.map(own) })
+
+/** The same batch with copies of the inputs whose memory is freed behind the response, for code that may keep them. */
+export const withLastingInputs = (batch: Batch): Batch =>
+  batch.requests.some(isFreed)
+    ? { ...batch, requests: batch.requests.map((request) => (isFreed(request) ? own(request) : request)) }
+    : batch
+
+const isFreed = ({ memory }: Request): boolean => memory?.isCopied() === true
+
+const own = (request: Request): Request => ({
+  ...request,
+  inputs: request.inputs.map(
+    (tensor) => tensor && new TypedTensor(tensor.datatype, tensor.shape, new Uint8Array(tensor.bytes)),
+  ),
 })
 
 /** The rows of its tensors: those of its requests, and those that fill it up. */

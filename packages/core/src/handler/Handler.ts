@@ -2,6 +2,7 @@
  * Runs user code as instances: the part shared by all handlers. The kinds of handlers are in EachHandler.ts,
  * BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
  */
+import * as Batch from "../batch/Batch.ts"
 import type { GivenOptions } from "../model/GivenOptions.ts"
 import { Cause, Clock, Context, Effect, Layer, Result, Scope, Tracer } from "effect"
 import { CallCycleDetector } from "../request/CallCycleDetector.ts"
@@ -97,7 +98,7 @@ export const instances = <
     const problem = hasSequences ? "declares no sequence" : "has sequences: provide it with Model.sequence"
     throw new TypeError(`Model "${name}" ${problem}.`)
   }
-  const { instances: option, keepsInputs }: HandlerOptions<I> = options ?? {}
+  const { instances: option, keepsInputs = true }: HandlerOptions<I> = options ?? {}
   const plan = InstancePlan.make(name, version, option)
   const parameterCodec = responseParameters && ParameterFields.make(responseParameters)
   const source = Effect.gen(function* () {
@@ -111,6 +112,14 @@ export const instances = <
       const handler = Effect.isEffect(make) ? yield* provided(make, services) : make
       // The handler's spans belong to the traces of requests, and not to that of the load.
       const context = Context.omit(Tracer.ParentSpan)(services)
+      // The services of handling are those of the layer and of the instance, as its type has it.
+      const run = execute(handler, context as Context.Context<R>, {
+        instance: details.name,
+        cycles,
+        clock,
+        context,
+        responseParameters: parameterCodec,
+      })
       return {
         name: planned.details.name,
         concurrency,
@@ -120,14 +129,7 @@ export const instances = <
         takesJoined,
         status: () => "available",
         onStatusChange: () => {},
-        // The services of handling are those of the layer and of the instance, as its type has it.
-        execute: execute(handler, context as Context.Context<R>, {
-          instance: details.name,
-          cycles,
-          clock,
-          context,
-          responseParameters: parameterCodec,
-        }),
+        execute: keepsInputs ? (batch, settle) => run(Batch.withLastingInputs(batch), settle) : run,
       } satisfies Instance
     })
     return { plan, build }
@@ -136,7 +138,7 @@ export const instances = <
   type Failures = EMake | InstancePlan.Failure<Options>
   type Services = Needs<RMake, R, Options> | Scope.Scope
   const instances = source as Effect.Effect<InstanceSet.InstanceSource<Failures, Services>>
-  const providedBy = { platform: "nereid", ...more, keepsInputs, instances }
+  const providedBy = { platform: "nereid", ...more, keepsInputs, copiesInputs: keepsInputs, instances }
   return Provide.fromInstances<Self, N, I, O, P, Failures, Services, Options>(model, providedBy, options)
 }
 

@@ -88,6 +88,7 @@ const refusingModel = ({ description, calls, life }: RunningModel, error: Infere
       decoupled: calls.decoupled,
       emits: calls.emits,
       keepsInputs: calls.keepsInputs,
+      copiesInputs: calls.copiesInputs,
       timeout: calls.timeout,
       cycles: undefined,
       submit: (_, reply) => {

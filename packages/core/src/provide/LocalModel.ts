@@ -41,6 +41,8 @@ export interface ExecutionOptions {
   /** As in ModelCalls. Default true. */
   readonly keepsInputs?: boolean | undefined
   /** As in ModelCalls. Default false. */
+  readonly copiesInputs?: boolean | undefined
+  /** As in ModelCalls. Default false. */
   readonly mapsShared?: boolean | undefined
   /**
    * The input of the instances' code: a batch whose tensors are joined, and therefore agree; the requests of a batch;
@@ -161,6 +163,7 @@ export const make = Effect.fnUntraced(function* ({
       decoupled,
       emits: decoupled,
       keepsInputs,
+      copiesInputs: execution.copiesInputs,
       // Copies and parts of a response have their own memory.
       mapsShared: execution.mapsShared === true && cache === undefined && batching.groupBy.inputs.length === 0,
       // A response may be cached.

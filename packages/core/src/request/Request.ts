@@ -6,6 +6,7 @@ import type { Effect, Exit, Result, Tracer } from "effect"
 import type { InferenceError } from "../error/InferenceError.ts"
 import type { SharedBytes } from "../tensor/SharedBytes.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
+import type { MessageMemory } from "./MessageMemory.ts"
 import type { SequencePosition } from "./SequencePosition.ts"
 
 export type Parameter = boolean | bigint | number | string
@@ -31,6 +32,8 @@ export interface Request {
    * request of this process.
    */
   readonly connection?: object | undefined
+  /** Memory that its transport can free; absent if that is left to the garbage collector. */
+  readonly memory?: MessageMemory | undefined
   /** Names of the outputs that the caller wants; absent or empty for all. A model answers all of them in any case. */
   readonly requestedOutputs?: ReadonlyArray<string>
   /** Where a decoupled model's responses go, ahead of its reply; any other model answers by the reply alone. */

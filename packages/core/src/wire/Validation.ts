@@ -118,6 +118,7 @@ export const validate = (
       parameters: KnownParameters.forModel(wire.parameters),
       deadline,
       connection,
+      memory: wire.memory,
       requestedOutputs: wire.outputs.length === 0 ? noOutputs : wire.outputs.map(({ name }) => name),
       trace: wire.trace,
     },

@@ -3,6 +3,7 @@
  * Validation.ts turns it into a Request.
  */
 import type { Tracer } from "effect"
+import type { MessageMemory } from "../request/MessageMemory.ts"
 import type { Parameters, Trace } from "../request/Request.ts"
 import type { SharedBytes } from "../tensor/SharedBytes.ts"
 import type { RegionReference } from "./RegionReference.ts"
@@ -42,6 +43,8 @@ export interface WireRequest {
   readonly inputs: ReadonlyArray<WireTensor>
   /** Empty for all outputs. */
   readonly outputs: ReadonlyArray<RequestedOutput>
+  /** As in Request. */
+  readonly memory?: MessageMemory | undefined
   /** Absent for a request that is not traced. */
   readonly trace?: Trace | undefined
   /** The span of a remote caller; absent if it sent none, or without tracing. */

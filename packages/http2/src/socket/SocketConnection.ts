@@ -71,7 +71,7 @@ export class SocketConnection implements ConnectionEvents, Reader {
   /** Whether it reads nothing before its next turn, and before the peer has read. */
   #givesWay = false
   #isHeldBack = false
-  /** What was read from the socket, of this what was not taken yet, and whether the socket may have more. */
+  /** The last chunk of the socket, the part that was not taken in its turn, and whether the socket may have more. */
   #chunk: Buffer = noBytes
   #rest: Buffer = noBytes
   #isFullRead = false

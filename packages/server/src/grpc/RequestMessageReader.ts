@@ -7,7 +7,7 @@
 import { InvalidRequest, MalformedRequest } from "@nereid/core/Errors"
 import { compressedFlag, messageLength, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import * as CallStatus from "./CallStatus.ts"
-import * as RequestMemory from "../memory/RequestMemory.ts"
+import { ReceivedMemory } from "../memory/ReceivedMemory.ts"
 import type { HeldMemory } from "../limit/MemoryBudget.ts"
 
 export interface MessageLimits {
@@ -36,6 +36,8 @@ export class RequestMessageReader {
   bytes = noBytes
   start = 0
   end = 0
+  /** Memory of that message, if it arrived in parts. */
+  memory: ReceivedMemory | undefined
   /** Why no further message can be read. */
   failure: CallStatus.CallStatus | undefined
   /** The current chunk, and how much of it has been read; no bytes once that is all. */
@@ -47,7 +49,7 @@ export class RequestMessageReader {
   #parts: Array<Uint8Array> = []
   #received = 0
   /** Replaces the parts for a large message: memory that holds all received bytes and takes further ones. */
-  #joined: Uint8Array | undefined
+  #joined: ReceivedMemory | undefined
   /** Size of the incomplete message with its prefix; undefined until the prefix has arrived. */
   #expected: number | undefined
   /** Bytes taken from the budget for the parts. */
@@ -91,6 +93,7 @@ export class RequestMessageReader {
       return this.#keepRest()
     }
     this.#isViewed = true
+    this.memory = undefined
     this.bytes = chunk
     this.start = start
     this.end = this.#offset = start + length
@@ -142,7 +145,10 @@ export class RequestMessageReader {
       if (last.length > 0) this.#keep(last)
       return false
     }
-    this.bytes = this.#add(last) ? (this.#joined ?? last) : joined([...this.#parts, last], expected)
+    const isJoined = this.#add(last)
+    const memory = (isJoined ? this.#joined : undefined) ?? joined([...this.#parts, last], expected)
+    this.memory = memory
+    this.bytes = memory.bytes
     this.start = prefixLength
     this.end = expected
     const [chunk, offset] = [this.#chunk, this.#offset]
@@ -189,8 +195,8 @@ export class RequestMessageReader {
   /** Adds a part to the joined memory of a large message. Returns false if parts are kept as they are. */
   #add(part: Uint8Array): boolean {
     const received = this.#received + part.length
-    if ((this.#joined?.length ?? 0) < received && !this.#makeRoom(received)) return false
-    this.#joined?.set(part, this.#received)
+    if ((this.#joined?.bytes.length ?? 0) < received && !this.#makeRoom(received)) return false
+    this.#joined?.bytes.set(part, this.#received)
     this.#received = received
     return true
   }
@@ -199,10 +205,10 @@ export class RequestMessageReader {
     const expected = this.#expected ?? 0
     const length = Math.min(expected, allocationFactor * received)
     if (length < large || length < received || !this.#memory.reserve(length)) return this.#keepJoined()
-    const known = this.#joined === undefined ? this.#parts : [this.#joined.subarray(0, this.#received)]
-    const room = joined(known, length, expected)
-    if (this.#joined !== undefined) RequestMemory.free(this.#joined)
-    this.#joined = room
+    const before = this.#joined
+    const known = before === undefined ? this.#parts : [before.bytes.subarray(0, this.#received)]
+    this.#joined = joined(known, length, expected)
+    before?.free()
     this.#parts = []
     this.#memory.give(this.#reserved)
     this.#reserved = length
@@ -211,7 +217,7 @@ export class RequestMessageReader {
 
   /** Turns the joined memory into a part. */
   #keepJoined(): false {
-    if (this.#joined !== undefined) this.#parts = [this.#joined.subarray(0, this.#received)]
+    if (this.#joined !== undefined) this.#parts = [this.#joined.bytes.subarray(0, this.#received)]
     this.#joined = undefined
     return false
   }
@@ -245,12 +251,12 @@ const noBytes: Uint8Array = new Uint8Array(0)
  * Memory of `length` bytes that begins with these parts. The message ends at `end` with its last raw tensor, which can
  * be read in place if its elements are aligned.
  */
-const joined = (parts: ReadonlyArray<Uint8Array>, length: number, end = length): Uint8Array => {
-  const bytes = RequestMemory.allocate(length, end)
+const joined = (parts: ReadonlyArray<Uint8Array>, length: number, end = length): ReceivedMemory => {
+  const memory = new ReceivedMemory(length, end)
   let offset = 0
   for (const part of parts) {
-    bytes.set(part, offset)
+    memory.bytes.set(part, offset)
     offset += part.length
   }
-  return bytes
+  return memory
 }

@@ -27,7 +27,7 @@ import { type MessageLimits, RequestMessageReader } from "./RequestMessageReader
 import type { RequestPreparation } from "../gateway/RequestPreparation.ts"
 import * as CallStatus from "./CallStatus.ts"
 import * as QueuePreview from "./QueuePreview.ts"
-import * as RequestMemory from "../memory/RequestMemory.ts"
+import type { ReceivedMemory } from "../memory/ReceivedMemory.ts"
 
 export interface GrpcCallOptions extends MessageLimits {
   readonly gateway: Gateway
@@ -57,8 +57,8 @@ export class UnaryCall extends ReceivingCall implements Call {
   /** Set from the last byte of the message to the response. */
   #cancel: Cancel | undefined
   #hasMessage = false
-  /** Message that arrived in parts, in separate memory. */
-  #joined: Uint8Array | undefined
+  /** Memory of a large message that arrived in parts. */
+  #memory: ReceivedMemory | undefined
   /** Bytes of the response, held until the stream has closed. */
   #held = 0
   /** Whether the call is over. Later events are ignored. */
@@ -94,7 +94,7 @@ export class UnaryCall extends ReceivingCall implements Call {
     reader.add(chunk)
     if (reader.next()) {
       if (!reader.isBetween) return this.#failExtra()
-      this.#joined = reader.bytes
+      this.#memory = reader.memory
       this.#infer(reader.bytes, reader.start, reader.end)
     } else if (reader.failure !== undefined) this.fail(reader.failure)
     return reader.keepsChunk
@@ -141,10 +141,12 @@ export class UnaryCall extends ReceivingCall implements Call {
     const { gateway } = this.#options
     if (gateway.refusing.aborted) return this.fail(CallStatus.fromError(CallStatus.shuttingDown))
     const { deadline, prepare } = this.#metadata
-    const wire = Result.flatMap(ProtobufCodec.decode(bytes, start, end), prepare)
-    if (Result.isFailure(wire)) return this.fail(CallStatus.fromError(wire.failure))
+    const decoded = Result.flatMap(ProtobufCodec.decode(bytes, start, end), prepare)
+    if (Result.isFailure(decoded)) return this.fail(CallStatus.fromError(decoded.failure))
+    const memory = this.#memory
+    const wire = memory === undefined ? decoded.success : { ...decoded.success, memory }
     try {
-      const cancel = gateway.infer(wire.success, deadline, (outcome) => this.#onOutcome(outcome), this.#stream.memory)
+      const cancel = gateway.infer(wire, deadline, (outcome) => this.#onOutcome(outcome), this.#stream.memory)
       if (!this.#done) this.#cancel = cancel
     } catch (defect) {
       this.#defect(defect)
@@ -180,11 +182,11 @@ export class UnaryCall extends ReceivingCall implements Call {
 
   /** Frees the memory of the message, unless the model may still use it. */
   #freeMessage({ modelName, modelVersion }: WireResponse): void {
-    const joined = this.#joined
-    this.#joined = undefined
-    if (joined === undefined) return
+    const memory = this.#memory
+    this.#memory = undefined
+    if (memory === undefined) return
     const model = this.#options.gateway.model(modelName, modelVersion)
-    if (Result.isSuccess(model) && !model.success.calls.keepsInputs) RequestMemory.free(joined)
+    if (Result.isSuccess(model) && memory.isFreeAfter(model.success.calls)) memory.free()
   }
 
   #failExtra(): false {

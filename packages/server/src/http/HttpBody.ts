@@ -7,19 +7,21 @@ import * as ReceiveRate from "../limit/ReceiveRate.ts"
 import { isClosed } from "../port/HttpExchange.ts"
 import type { HttpCall } from "./HttpCall.ts"
 import { sendErrorAndClose } from "../port/HttpReply.ts"
+import { ReceivedMemory } from "../memory/ReceivedMemory.ts"
 import * as RequestMemory from "../memory/RequestMemory.ts"
 
 /** Maximum chunks of a body of unknown length. A small chunk costs more than its bytes. */
 const maxChunks = 65_536
 
 /**
- * Collects a body within the memory budget and at a minimum rate, and calls `whole` with it. The byte at `aligned` is
- * aligned for a tensor. A body above `limit` bytes is answered with the error of `tooLarge`.
+ * Collects a body within the memory budget and at a minimum rate, and calls `whole` with it, and with its memory if it
+ * was copied from the chunks of the socket. The byte at `aligned` is aligned for a tensor. A body above `limit` bytes
+ * is answered with the error of `tooLarge`.
  */
 export const collect = (
   { request, response, memory, limits }: Pick<HttpCall, "request" | "response" | "memory" | "limits">,
   limit: number,
-  whole: (body: Uint8Array) => void,
+  whole: (body: Uint8Array, memory: ReceivedMemory | undefined) => void,
   tooLarge: TooLarge = jsonTooLarge,
   aligned = 0,
 ): void => {
@@ -29,6 +31,7 @@ export const collect = (
   if (request.headers.expect !== undefined) response.writeContinue()
 
   let body: Uint8Array | undefined
+  let separate: ReceivedMemory | undefined
   let chunks: Array<Buffer> = []
   let received = 0
   /** Bytes taken from the memory budget. */
@@ -45,8 +48,8 @@ export const collect = (
   /** The connection has closed, or the body is refused. */
   const drop = () => {
     release()
-    if (body !== undefined && !isWhole) RequestMemory.free(body)
-    body = undefined
+    if (!isWhole) separate?.free()
+    body = separate = undefined
     chunks = []
   }
   const refuse = (error: InferenceError, status?: number) => {
@@ -80,7 +83,8 @@ export const collect = (
       if (hold(chunk.length)) chunks.push(chunk)
     } else if (chunk.length === expected) body = chunk
     else if (hold(chunk.length)) {
-      body ??= RequestMemory.allocate(expected, aligned, response.stream === undefined)
+      separate ??= new ReceivedMemory(expected, aligned, response.stream === undefined)
+      body = separate.bytes
       body.set(chunk, from)
       RequestMemory.free(copied)
       copied = chunk
@@ -91,7 +95,7 @@ export const collect = (
     release()
     isWhole = true
     // Over HTTP/2 it also comes when the caller breaks off.
-    if (!isClosed(response)) whole(body ?? Buffer.concat(chunks, received))
+    if (!isClosed(response)) whole(body ?? Buffer.concat(chunks, received), separate)
   }
   request.on("data", onData)
   request.on("end", onEnd)

@@ -28,6 +28,7 @@ import { collect, jsonTooLarge, rawTooLarge } from "./HttpBody.ts"
 import { addTiming, deadline, preparation, type HttpCall, type InferOptions, single, timing } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
 import { sendChunks, sendError, sendErrorAndClose, sendText } from "../port/HttpReply.ts"
+import type { ReceivedMemory } from "../memory/ReceivedMemory.ts"
 import * as RequestMemory from "../memory/RequestMemory.ts"
 
 export const make = (gateway: Gateway, options: InferOptions): ((call: HttpCall) => void) => {
@@ -67,7 +68,8 @@ const infer = (
   const refusal = Result.isSuccess(known) ? known.success.calls.preview?.(until.success?.at, memory) : undefined
   if (refusal !== undefined) return refuse(call, refusal)
 
-  const whole = (body: Uint8Array) => {
+  /** `separate`: the memory of the body, if that is not what was read from the socket. */
+  const whole = (body: Uint8Array, separate?: ReceivedMemory) => {
     // An unknown model is reported before an invalid request.
     const found = gateway.model(model.name, model.version)
     if (Result.isFailure(found)) return sendError(response, found.failure)
@@ -81,7 +83,8 @@ const infer = (
     const { inputs } = decoded.success.wire
     const isViewed = inputs.some(({ bytes }) => bytes.buffer === body.buffer)
     if (!isViewed) RequestMemory.free(body)
-    const wire = preparation(call, options)(decoded.success.wire)
+    const received = isViewed && separate !== undefined ? { ...decoded.success.wire, memory: separate } : undefined
+    const wire = preparation(call, options)(received ?? decoded.success.wire)
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const timed = timing(call)
     const cancel = gateway.infer(
@@ -92,7 +95,8 @@ const infer = (
           if (isClosed(response)) return
           addTiming(call, timed)
           if (Result.isFailure(outcome)) return sendError(response, outcome.failure)
-          const freeable = running.calls.keepsInputs ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
+          const isFree = received?.memory.isFreeAfter(running.calls) ?? !running.calls.keepsInputs
+          const freeable = !isFree ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
           reply(call, decoded.success, outcome.success, freeable)
         }),
       memory,
@@ -108,7 +112,9 @@ const infer = (
   const tooLarge = headerLength.success === 0 ? rawTooLarge : jsonTooLarge
   const inflate = (body: Uint8Array) =>
     HttpCompression.decompress(encoding, body, maxInputSize, (result) => guard(() => decompressed(result)))
-  collect(call, maxInputSize, (body) => guard(() => inflate(body)), tooLarge, headerLength.success)
+  const collected = (body: Uint8Array, separate: ReceivedMemory | undefined) =>
+    guard(() => (encoding === "identity" ? whole(body, separate) : inflate(body)))
+  collect(call, maxInputSize, collected, tooLarge, headerLength.success)
 }
 
 /** Bytes of a body that are read to keep the connection of a refused request. */
