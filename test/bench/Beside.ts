@@ -42,13 +42,14 @@ export const measure = async (
         console.log(`Skipped ${load.name}: ${missing}`)
         continue
       }
-      for (const count of counts) {
+      for (const [index, count] of counts.entries()) {
         const request = load.of(count)
+        const warmUp = index === 0 ? settings.warmUp : settings.seconds
         const comparison = await compare(
           load.name,
           ours(child, request, await RequestLoad.replyLength(child, request)),
           theirs(other, request, await RequestLoad.replyLength(other, request)),
-          settings,
+          { ...settings, warmUp },
         )
         errors.push(...comparison.errors)
         const row = { load, callers: count, comparison }

@@ -28,8 +28,10 @@ export interface Comparison {
 
 export interface Settings {
   readonly rounds: number
-  /** Per round and side; before the first round each is warmed up for as long. */
+  /** Per round and side. */
   readonly seconds: number
+  /** Before the first round, per side: until V8 has compiled what it will, which shares a core with the server. */
+  readonly warmUp: number
   /** Folder for CPU profiles of both sides, from a separate round. */
   readonly profiles: string | undefined
 }
@@ -38,7 +40,7 @@ export const compare = async (
   name: string,
   nereid: Side,
   baseline: Side,
-  { rounds, seconds, profiles }: Settings,
+  { rounds, seconds, warmUp, profiles }: Settings,
 ): Promise<Comparison> => {
   const sides = [
     { of: "ours", side: nereid, figures: new Array<Figures>() },
@@ -47,7 +49,7 @@ export const compare = async (
   const errors: Array<string> = []
   const notes: Array<string> = []
 
-  for (const { side } of sides) errors.push(...(await side.run(seconds)).errors)
+  for (const { side } of sides) errors.push(...(await side.run(warmUp)).errors)
   for (let round = 0; round < rounds; round++) {
     for (const { side, figures } of sides) {
       const [before, otherBefore] = [await side.cpu(), await side.otherCpu()]

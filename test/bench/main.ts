@@ -19,6 +19,7 @@ const flags = Flags.read("npm run bench -- [flags]", {
   only: { type: "string", description: "Names of cases, with commas between them. Default all." },
   seconds: { type: "string", description: "Of each measurement." },
   rounds: { type: "string", description: "Rounds of each measurement, whose median counts." },
+  "warm-up": { type: "string", description: "Seconds of load on new processes before the first round. Default 10." },
   "cpu-prof": {
     type: "string",
     description: "Folder for CPU profiles from a separate round; the terminal shows their top functions.",
@@ -51,6 +52,7 @@ const positive = (name: string, text: string): number => {
 const settings = {
   seconds: positive("seconds", flags.seconds ?? (flags.short ? "0.05" : "2")),
   rounds: Math.ceil(positive("rounds", flags.rounds ?? (flags.short ? "1" : "5"))),
+  warmUp: positive("warm-up", flags["warm-up"] ?? (flags.short ? "0.05" : "10")),
   profiles: flags["cpu-prof"],
 }
 if (settings.profiles !== undefined) mkdirSync(settings.profiles, { recursive: true })
