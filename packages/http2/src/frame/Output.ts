@@ -4,11 +4,11 @@
  */
 import { headLength, writeHead } from "./Frame.ts"
 
-/** Bytes that frames are written into, one behind the other. */
-const slabSize = 65_536
+/** Bytes that frames are written into, one behind the other: dozens of small responses. */
+const slabSize = 8192
 
 /** Below this, the rest of a slab is not used again. */
-const minRest = 4096
+const minRest = 1024
 
 /** From here on a payload is not copied. */
 const large = 4096
@@ -20,7 +20,9 @@ interface Slab {
 
 /** Slabs with room, which no connection uses now. */
 const slabs: Array<Slab> = []
-const maxSlabs = 16
+
+/** Connections that write in one turn of the event loop; further ones leave a slab each to the garbage collector. */
+const maxSlabs = 512
 
 const takeSlab = (length: number): Slab => {
   const slab = slabs.pop()
