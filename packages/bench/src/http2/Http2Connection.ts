@@ -18,7 +18,7 @@ export type { FieldList, Headers }
 /** Callbacks of one request. `last` marks the end of the response. */
 export interface Http2StreamHandler {
   readonly onHeaders: (headers: Headers, last: boolean) => void
-  /** Part of the body, possibly empty. Its memory is freed after the call. */
+  /** Part of the body, possibly empty. Its memory may be freed after the call. */
   readonly onData: (part: Buffer, last: boolean) => void
   /** Reset, or lost with its connection; called instead of a `last`. `unseen`: the server has not begun with it. */
   readonly onAbort: (reason: string, unseen: boolean) => void

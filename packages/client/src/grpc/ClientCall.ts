@@ -59,7 +59,7 @@ export abstract class ClientCall<A> implements StartableCall {
     this.settle(Result.fail(failure))
   }
 
-  /** Takes the next bytes of the response. */
+  /** Takes the next bytes of the response. Returns whether it may still read them after the call. */
   abstract onData(chunk: Uint8Array): boolean
 
   /** Called when the whole response was read. */

@@ -33,8 +33,9 @@ export class GrpcUnaryCall extends ClientCall<GrpcResponse> {
     if (reader.next()) {
       if (!reader.isBetween) return this.#refuseExtra()
       this.#message = view(reader.bytes, reader.start, reader.end)
-    } else if (reader.refusal !== undefined) this.refuseMessage(reader, "the reply")
-    // A message of several chunks is in separate memory.
+      return reader.bytes === chunk
+    }
+    if (reader.refusal !== undefined) this.refuseMessage(reader, "the reply")
     return false
   }
 

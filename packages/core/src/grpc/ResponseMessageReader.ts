@@ -1,7 +1,7 @@
 /**
- * Reads the messages of a gRPC response from chunks with arbitrary boundaries. A message within one chunk is not
- * copied; a message in several chunks is joined in separate memory. Chunks may be overwritten after they have been
- * read. Servers read requests with another reader, which shares a memory budget between all calls.
+ * Reads the messages of a gRPC response from chunks with arbitrary boundaries. A message within one chunk is a view on
+ * it, wherever its prefix was; a message in several chunks is joined in separate memory. Of other chunks, nothing is
+ * kept. Servers read requests with another reader, which shares a memory budget between all calls.
  *
  *   add(chunk) ─► next() ─┬─ true: `bytes` holds a message from `start` to `end`; call next() again
  *                         └─ false: add the next chunk, unless `refusal` is set

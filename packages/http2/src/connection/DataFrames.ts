@@ -74,7 +74,10 @@ export class DataFrames {
       } else {
         windows.credit(length)
         windows.creditStream(stream, length)
-        if (stream.handler?.onData(part) === true) this.hasKept = true
+        const { hasKept } = this
+        // Also if it throws.
+        this.hasKept = true
+        if (stream.handler?.onData(part) !== true) this.hasKept = hasKept
       }
     }
     if (ends) this.#streams.endRemote(stream, undefined)

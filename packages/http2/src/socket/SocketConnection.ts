@@ -28,7 +28,7 @@ const fullRead = 64 * 1024
 /** Bytes after which a connection that reads looks whether it has had its share of the turn. */
 const part = 8 * 1024
 
-/** Bytes of a chunk from which its memory is freed once nothing refers to it. */
+/** Bytes of a chunk from which its memory is freed once no reader may still read it. */
 const minFreed = 16 * 1024
 
 const noBytes = Buffer.alloc(0)
@@ -71,8 +71,9 @@ export class SocketConnection implements ConnectionEvents, Reader {
   /** Whether it reads nothing before its next turn, and before the peer has read. */
   #givesWay = false
   #isHeldBack = false
-  /** The last chunk of the socket, the part that was not taken in its turn, and whether the socket may have more. */
+  /** The chunk that was read from the socket last. */
   #chunk: Buffer = noBytes
+  /** The part of it that was not taken in its turn, and whether its read may have left more in the socket. */
   #rest: Buffer = noBytes
   #isFullRead = false
   readonly #lag = new SocketLag(performance.now())
@@ -212,7 +213,11 @@ export class SocketConnection implements ConnectionEvents, Reader {
     }
   }
 
-  /** Left to the garbage collector, chunks of large bodies would be most of its work, and new ones not in a cache. */
+  /**
+   * Frees the memory of the chunk, unless a reader may still read a part of it. The next read gets the same memory,
+   * which is still in the cache of the processor. A small chunk is not worth the call, and a part of a larger buffer
+   * is not the connection's to free.
+   */
   #freeChunk(): void {
     const { buffer, byteLength } = this.#chunk
     this.#chunk = noBytes

@@ -111,7 +111,9 @@ export class MemoryCallStream implements CallStream {
     while (!this.paused) {
       const next = this.#waiting.shift()
       if (next === undefined) break
-      this.#call.onData(next)
+      // Its memory is freed if the call may not read it any more, as that of a socket's chunk.
+      const chunk = Uint8Array.from(next)
+      if (!this.#call.onData(chunk)) chunk.buffer.transfer(0)
     }
     if (this.paused || !this.#ended) return
     this.#ended = false

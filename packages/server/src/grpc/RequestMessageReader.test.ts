@@ -67,7 +67,12 @@ it("keeps the chunk of a message in one piece, and of one that it has not found 
   expect([reader.next(), reader.next(), reader.keepsChunk]).toEqual([true, false, true])
   reader.add(Uint8Array.from(frame(Uint8Array.of(3)).subarray(0, 4)))
   expect([reader.next(), reader.keepsChunk]).toEqual([false, true])
-  reader.add(frame(Uint8Array.of(3)).subarray(4))
+  reader.add(Buffer.concat([frame(Uint8Array.of(3)).subarray(4), frame(Uint8Array.of(4))]))
+  expect([reader.next(), reader.keepsChunk]).toEqual([true, true])
+  expect([reader.next(), reader.next(), reader.keepsChunk]).toEqual([true, false, true])
+  reader.add(Uint8Array.from(frame(Uint8Array.of(5)).subarray(0, 4)))
+  expect(reader.next()).toBe(false)
+  reader.add(frame(Uint8Array.of(5)).subarray(4))
   expect([reader.next(), reader.keepsChunk]).toEqual([true, false])
 })
 
