@@ -104,7 +104,8 @@ export const make = (
     const state = request?.sequence?.state
     if (states.length === 0 || state === undefined) return Result.succeed(own)
     const tensors = stateOf(response, state)
-    return state.keep(tensors, !keepsInputs, lent)
+    const overwrites = !keepsInputs && !areViewed(state.tensors, own.outputs)
+    return state.keep(tensors, overwrites, lent)
       ? Result.succeed(own)
       : Result.fail(tooLarge(model, tensors, 1, sequencing))
   }
@@ -137,6 +138,13 @@ export const make = (
       settle(Exit.succeed({ ...value, outcomes: kept }))
     })
   })
+}
+
+/** Whether outputs may be views of the state before, which code can return. */
+const areViewed = (state: ReadonlyArray<TypedTensor> | undefined, outputs: Response["outputs"]): boolean => {
+  if (state === undefined) return false
+  for (const { bytes } of state) for (const output of outputs) if (output?.bytes.buffer === bytes.buffer) return true
+  return false
 }
 
 const isTensor = (tensor: TypedTensor | undefined): tensor is TypedTensor => tensor !== undefined

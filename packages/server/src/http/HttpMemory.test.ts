@@ -4,6 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { decodeResponse, encodeRequest } from "@nereid/core/internal/codec/json/BinaryExtension"
+import type { Parameters } from "@nereid/core/internal/request/Request"
 import { type HttpReply, inferModel, serve } from "./HttpInfer.fixture.ts"
 
 class Mirror extends Model.Service<Mirror>()("mirror", {
@@ -12,15 +13,22 @@ class Mirror extends Model.Service<Mirror>()("mirror", {
 }) {}
 
 const count = 150_000
+
+/** Answers with the input of the request before. */
+class Last extends Model.Service<Last>()("last", {
+  inputs: { X: Tensor.FP32(count) },
+  outputs: { Y: Tensor.FP32(count) },
+  sequence: { state: { LAST: Tensor.FP32(count) } },
+}) {}
 const picture = Float32Array.from({ length: count }, (_, index) => index / 8)
 
 const bytesOf = ({ buffer }: Float32Array) => new Uint8Array(buffer)
 
 /** Request with binary data, after a JSON document that is `more` characters longer. */
-const binary = (data: Float32Array, more = 0) => {
+const binary = (data: Float32Array, more = 0, parameters: Parameters = {}) => {
   const bytes = bytesOf(data)
   const inputs = [{ name: "X", datatype: "FP32", shape: [data.length], bytes }]
-  const wire = { modelName: "", modelVersion: "", id: "i".repeat(more), parameters: {}, inputs, outputs: [] }
+  const wire = { modelName: "", modelVersion: "", id: "i".repeat(more), parameters, inputs, outputs: [] }
   const { headerLength, body } = encodeRequest(wire)
   return { body, headers: { "inference-header-content-length": headerLength } }
 }
@@ -86,6 +94,24 @@ describe("memory of a large request", () => {
         // The answer to the last one may be here before the server knows that it is sent.
         for (const bytes of kept.slice(0, -1)) assert.strictEqual(bytes.length, 0)
       }),
+  )
+
+  it.live("is not that of a state made of it, or of a reply that is kept, where the handler keeps none", () =>
+    Effect.gen(function* () {
+      const layer = Model.sequence(Last, ({ X }, { state }) => ({ outputs: { Y: state.LAST }, state: { LAST: X } }), {
+        keepsInputs: false,
+      })
+      const server = yield* serve(layer, [Last])
+      const infer = (data: Float32Array, parameters: Readonly<Record<string, bigint | boolean>>) => {
+        const { body, headers } = binary(data, 0, { binary_data_output: true, sequence_id: 7n, ...parameters })
+        return Effect.map(inferModel(server, "last", body, headers), floats)
+      }
+      const negative = picture.map((value) => -1 - value)
+      yield* infer(picture, { sequence_start: true, sequence_number: 1n })
+      assert.deepStrictEqual(yield* infer(negative, { sequence_number: 2n }), picture)
+      assert.deepStrictEqual(yield* infer(picture, { sequence_number: 3n }), negative)
+      assert.deepStrictEqual(yield* infer(picture, { sequence_number: 3n }), negative)
+    }),
   )
 
   it.live("stays where the request failed, and where it is small", () =>
