@@ -127,6 +127,7 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
         decoupled,
         emits: decoupled,
         keepsInputs: true,
+        copiesInputs: true,
         timeout: undefined,
         cycles,
         submit: SubmitPipeline.make({ parameters }, submit),

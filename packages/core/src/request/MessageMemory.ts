@@ -1,10 +1,10 @@
 /**
- * Memory of a large message, with inputs of its request. The transport frees it behind the response, unless code may
- * keep views of it. Memory of a request that has waited for long is not collected with the young: a collection of the
- * whole heap, for some dozens of such messages, costs more than a copy of each. So code gets copies of these inputs,
- * and views of others.
+ * Memory of a large message, with inputs of its request. Code that may keep inputs gets copies where the request has
+ * waited for long, and its transport frees the message behind the response. Such memory is not collected with the
+ * young, and a collection of the whole heap for some dozens of messages costs more than their copies. Otherwise code
+ * gets views, and the memory is left to the garbage collector.
  */
 export interface MessageMemory {
-  /** Whether code gets copies. The first answer holds for all executions of a request. */
+  /** Whether code gets copies. The first answer holds for all executions of the request. */
   readonly isCopied: () => boolean
 }

@@ -32,7 +32,7 @@ export interface Request {
    * request of this process.
    */
   readonly connection?: object | undefined
-  /** Memory that its transport can free; absent if that is left to the garbage collector. */
+  /** Memory of its message, if the transport may free it. */
   readonly memory?: MessageMemory | undefined
   /** Names of the outputs that the caller wants; absent or empty for all. A model answers all of them in any case. */
   readonly requestedOutputs?: ReadonlyArray<string>

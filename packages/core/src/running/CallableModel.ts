@@ -22,7 +22,7 @@ export interface ModelCalls extends CallableModel {
    * memory is freed at that moment, and not by the garbage collector.
    */
   readonly keepsInputs: boolean
-  /** Whether that does not hold for requests whose `memory` says that they are copied. Default false. */
+  /** Whether what keeps inputs has copies of those whose `memory` says so. Default false. */
   readonly copiesInputs?: boolean | undefined
   /** Whether it maps shared memory of requests, and writes outputs there. Default false. */
   readonly mapsShared?: boolean | undefined

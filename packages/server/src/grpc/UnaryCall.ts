@@ -16,7 +16,7 @@ import { Unsupported } from "@nereid/core/Errors"
 import { isWhole, prefixLength, writePrefix } from "@nereid/core/internal/grpc/GrpcFrame"
 import type { Cancel } from "@nereid/core/internal/request/Request"
 import * as ProtobufCodec from "@nereid/core/internal/codec/protobuf/ProtobufCodec"
-import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Call, CallStream } from "./Call.ts"
 import { type ReceiveTimeout, ReceivingCall } from "./ReceiveTimeout.ts"
@@ -143,8 +143,7 @@ export class UnaryCall extends ReceivingCall implements Call {
     const { deadline, prepare } = this.#metadata
     const decoded = Result.flatMap(ProtobufCodec.decode(bytes, start, end), prepare)
     if (Result.isFailure(decoded)) return this.fail(CallStatus.fromError(decoded.failure))
-    const memory = this.#memory
-    const wire = memory === undefined ? decoded.success : { ...decoded.success, memory }
+    const wire = this.#withMemory(decoded.success)
     try {
       const cancel = gateway.infer(wire, deadline, (outcome) => this.#onOutcome(outcome), this.#stream.memory)
       if (!this.#done) this.#cancel = cancel
@@ -167,7 +166,8 @@ export class UnaryCall extends ReceivingCall implements Call {
   #reply(response: WireResponse): void {
     const frame = ProtobufCodec.encode(response, prefixLength, Buffer.allocUnsafe)
     response.release?.()
-    this.#freeMessage(response)
+    if (this.#memory?.isFree === true) this.#memory.free()
+    this.#memory = undefined
     const length = frame.length - prefixLength
     const { maxMessageSize } = this.#options
     if (length > maxMessageSize) return this.fail(CallStatus.tooLarge(length, maxMessageSize))
@@ -180,13 +180,13 @@ export class UnaryCall extends ReceivingCall implements Call {
     this.#stream.reply(frame)
   }
 
-  /** Frees the memory of the message, unless the model may still use it. */
-  #freeMessage({ modelName, modelVersion }: WireResponse): void {
+  /** Says which memory the message has, and lends it to the model. */
+  #withMemory(wire: WireRequest): WireRequest {
     const memory = this.#memory
-    this.#memory = undefined
-    if (memory === undefined) return
-    const model = this.#options.gateway.model(modelName, modelVersion)
-    if (Result.isSuccess(model) && memory.isFreeAfter(model.success.calls)) memory.free()
+    if (memory === undefined) return wire
+    const model = this.#options.gateway.model(wire.modelName, wire.modelVersion)
+    if (Result.isSuccess(model)) memory.lend(model.success.calls)
+    return { ...wire, memory }
   }
 
   #failExtra(): false {

@@ -51,7 +51,7 @@ const infer = (
   templates: (model: RunningModel) => RequestTemplates,
 ): void => {
   const { maxInputSize } = options
-  const { request, response, guard, model, memory } = call
+  const { request, response, guard, model } = call
   const { headers } = request
   const encoding = HttpCompression.contentEncoding(headers["content-encoding"])
   if (encoding === undefined) {
@@ -65,10 +65,10 @@ const infer = (
   const late = gateway.lateReading.refusal(waited, until.success?.timeout)
   if (late !== undefined) return refuse(call, late)
   const known = gateway.model(model.name, model.version)
-  const refusal = Result.isSuccess(known) ? known.success.calls.preview?.(until.success?.at, memory) : undefined
+  const refusal = Result.isSuccess(known) ? known.success.calls.preview?.(until.success?.at, call.memory) : undefined
   if (refusal !== undefined) return refuse(call, refusal)
 
-  /** `separate`: the memory of the body, if that is not what was read from the socket. */
+  /** `separate`: the memory of the body, if it was copied from the chunks of the socket. */
   const whole = (body: Uint8Array, separate?: ReceivedMemory) => {
     // An unknown model is reported before an invalid request.
     const found = gateway.model(model.name, model.version)
@@ -83,8 +83,13 @@ const infer = (
     const { inputs } = decoded.success.wire
     const isViewed = inputs.some(({ bytes }) => bytes.buffer === body.buffer)
     if (!isViewed) RequestMemory.free(body)
-    const received = isViewed && separate !== undefined ? { ...decoded.success.wire, memory: separate } : undefined
-    const wire = preparation(call, options)(received ?? decoded.success.wire)
+    const { keepsInputs, copiesInputs } = running.calls
+    const memory = isViewed ? separate : undefined
+    memory?.lend({ keepsInputs, copiesInputs })
+    const wire = preparation(
+      call,
+      options,
+    )(memory === undefined ? decoded.success.wire : { ...decoded.success.wire, memory })
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const timed = timing(call)
     const cancel = gateway.infer(
@@ -95,11 +100,11 @@ const infer = (
           if (isClosed(response)) return
           addTiming(call, timed)
           if (Result.isFailure(outcome)) return sendError(response, outcome.failure)
-          const isFree = received?.memory.isFreeAfter(running.calls) ?? !running.calls.keepsInputs
+          const isFree = memory?.isFree ?? !keepsInputs
           const freeable = !isFree ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
           reply(call, decoded.success, outcome.success, freeable)
         }),
-      memory,
+      call.memory,
     )
     // Harmless after the reply; before it, the caller has gone.
     response.on("close", cancel)
@@ -113,7 +118,10 @@ const infer = (
   const inflate = (body: Uint8Array) =>
     HttpCompression.decompress(encoding, body, maxInputSize, (result) => guard(() => decompressed(result)))
   const collected = (body: Uint8Array, separate: ReceivedMemory | undefined) =>
-    guard(() => (encoding === "identity" ? whole(body, separate) : inflate(body)))
+    // Over HTTP/2, nothing says when the response is sent.
+    guard(() =>
+      encoding === "identity" ? whole(body, response.stream === undefined ? separate : undefined) : inflate(body),
+    )
   collect(call, maxInputSize, collected, tooLarge, headerLength.success)
 }
 

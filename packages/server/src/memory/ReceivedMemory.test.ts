@@ -147,36 +147,48 @@ const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array) => new Uint8A
 
 describe("the memory of a message", () => {
   const large = 2 ** 20
-  const kept = { keepsInputs: true }
-  const copied = { keepsInputs: true, copiesInputs: true }
 
-  const aged = () => {
+  /** Memory behind which so many bytes of others have come. */
+  const followed = (bytes: number) => {
     const memory = new ReceivedMemory(large, 0)
-    for (let bytes = 0; bytes < 32 * 2 ** 20; bytes += large) new ReceivedMemory(large, 0).free()
+    for (let left = bytes; left > 0; left -= large) new ReceivedMemory(large, 0).free()
     return memory
   }
+  const old = 32 * 2 ** 20
 
-  it("is free after a model that keeps no inputs", () => {
-    assert.isTrue(new ReceivedMemory(large, 0).isFreeAfter({ keepsInputs: false }))
+  it("is free behind a model that keeps no inputs", () => {
+    const memory = new ReceivedMemory(large, 0)
+    assert.isFalse(memory.isFree)
+    memory.lend({ keepsInputs: false })
+    assert.isTrue(memory.isFree)
   })
 
-  it("is free after a model that has copied them, and not after one that has views, or may have", () => {
-    const memory = aged()
-    assert.isFalse(memory.isFreeAfter(copied))
+  it("is free behind a model that has copied the inputs, and not behind one that may have views", () => {
+    const memory = followed(old)
+    memory.lend({ keepsInputs: true, copiesInputs: true })
+    assert.isFalse(memory.isFree)
     assert.isTrue(memory.isCopied())
-    assert.deepStrictEqual([memory.isFreeAfter(kept), memory.isFreeAfter(copied)], [false, true])
+    assert.isTrue(memory.isFree)
+    const other = followed(old)
+    other.lend({ keepsInputs: true })
+    assert.deepStrictEqual([other.isCopied(), other.isFree], [true, false])
   })
 
   it("stays with the first answer, since a request may be executed again", () => {
-    const memory = new ReceivedMemory(large, 0)
+    const memory = followed(old - large)
+    memory.lend({ keepsInputs: true, copiesInputs: true })
     assert.isFalse(memory.isCopied())
-    aged()
-    assert.deepStrictEqual([memory.isCopied(), memory.isFreeAfter(copied)], [false, false])
+    followed(old)
+    assert.deepStrictEqual([memory.isCopied(), memory.isFree], [false, false])
+  })
+
+  it("is not old by its own size", () => {
+    assert.isFalse(new ReceivedMemory(2 * old, 0).isCopied())
   })
 
   it("is left to the garbage collector if it is small", () => {
     const memory = new ReceivedMemory(1_000, 0)
-    aged()
+    followed(old)
     assert.isFalse(memory.isCopied())
   })
 })

@@ -4,24 +4,25 @@ import type { ModelCalls } from "@nereid/core/internal/running/CallableModel"
 import * as RequestMemory from "./RequestMemory.ts"
 
 /**
- * Bytes of further messages after which the garbage collector does not count the memory as young: it collects the young
- * for every 16 MB (GarbageCollector.ts), and moves what it finds twice.
+ * Bytes of further messages after which the memory is no longer young. The garbage collector collects the young for
+ * every 16 MB, or more often (GarbageCollector.ts), and promotes what survives two collections.
  */
 const youth = 32 * 1024 * 1024
 
-/** Bytes of all messages that have begun to arrive. */
+/** Bytes of all such memory that was allocated so far. */
 let allocated = 0
 
 export class ReceivedMemory implements MessageMemory {
   readonly bytes: Uint8Array
-  /** Those that had begun before. */
-  readonly #allocated = allocated
+  /** Bytes that were allocated up to this memory. */
+  readonly #allocated: number
   #isCopied: boolean | undefined
+  #calls: Keeping | undefined
 
   /** As RequestMemory.allocate. */
   constructor(...[length, aligned, diesYoung]: Parameters<typeof RequestMemory.allocate>) {
     this.bytes = RequestMemory.allocate(length, aligned, diesYoung)
-    allocated += length
+    this.#allocated = allocated += length
   }
 
   isCopied(): boolean {
@@ -29,12 +30,21 @@ export class ReceivedMemory implements MessageMemory {
     return this.#isCopied
   }
 
-  /** Whether nothing reads the memory once a request of this model has succeeded. */
-  isFreeAfter({ keepsInputs, copiesInputs = false }: Pick<ModelCalls, "keepsInputs" | "copiesInputs">): boolean {
-    return !keepsInputs || (copiesInputs && this.#isCopied === true)
+  /** To be called before the request goes to the model with these calls, which may be another one by its response. */
+  lend({ keepsInputs, copiesInputs }: Keeping): void {
+    this.#calls = { keepsInputs, copiesInputs }
+  }
+
+  /** Whether nothing reads the memory any more, once the request has succeeded. */
+  get isFree(): boolean {
+    const calls = this.#calls
+    if (calls === undefined) return false
+    return !calls.keepsInputs || (calls.copiesInputs === true && this.#isCopied === true)
   }
 
   free(): void {
     RequestMemory.free(this.bytes)
   }
 }
+
+type Keeping = Pick<ModelCalls, "keepsInputs" | "copiesInputs">
