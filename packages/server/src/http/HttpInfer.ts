@@ -69,7 +69,9 @@ const infer = (
   if (refusal !== undefined) return refuse(call, refusal)
 
   /** `separate`: the memory of the body, if it was copied from the chunks of the socket. */
-  const whole = (body: Uint8Array, separate?: ReceivedMemory) => {
+  const whole = ({ buffer, byteOffset, byteLength }: Uint8Array, separate?: ReceivedMemory) => {
+    // Tensors are views of it, and not of a Buffer, whose slice() would not copy.
+    const body = new Uint8Array(buffer, byteOffset, byteLength)
     // An unknown model is reported before an invalid request.
     const found = gateway.model(model.name, model.version)
     if (Result.isFailure(found)) return sendError(response, found.failure)

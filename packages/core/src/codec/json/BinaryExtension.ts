@@ -97,8 +97,7 @@ export const decodeRawRequest = (
   }
   const rest = fixed === 0 || width === undefined ? 0 : Math.floor(body.length / (fixed * width))
   const shape = dims.map((dim) => (typeof dim === "number" && dim !== -1 ? dim : rest))
-  const bytes =
-    width === undefined ? encodeElements([body]) : new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
+  const bytes = width === undefined ? encodeElements([body]) : body
   const wire: WireRequest = {
     modelName: model.name,
     modelVersion: model.version,
@@ -197,8 +196,7 @@ const cutTensors = (
       continue
     }
     if (content > body.length - offset) return Result.fail({ name, missing: content - (body.length - offset) })
-    // Not a Buffer, whose slice() would not copy.
-    cut.push({ name, datatype, shape, bytes: new Uint8Array(body.buffer, body.byteOffset + offset, content) })
+    cut.push({ name, datatype, shape, bytes: body.subarray(offset, offset + content) })
     offset += content
   }
   return offset === body.length ? Result.succeed(cut) : Result.fail({ name: undefined, missing: 0 })
